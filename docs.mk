@@ -3,3 +3,5 @@
 .PHONY: docs
 docs: ## Make docs/reference/configuration.md and api/config/docs.go anew
 	$(GO) generate ./api/config
+
+generate: docs

@@ -46,7 +46,7 @@ install_kafka() {
 	rm -rf "$dir/libs.new"
 	mvn --batch-mode --quiet -Dstyle.color=never -f "$pom" \
 		dependency:copy-dependencies "-DoutputDirectory=$dir/libs.new"
-	rm -rf "$dir/libs"
+	rm -rf "$dir/libs" "$dir/warm" # warm: what tests keep of a first start
 	mv "$dir/libs.new" "$dir/libs"
 }
 

@@ -24,13 +24,6 @@ func (h *headers) set(name, value string) {
 	})
 }
 
-func (h *headers) add(name, value string) {
-	*h = append(*h, &corev3.HeaderValueOption{
-		Header:       &corev3.HeaderValue{Key: name, Value: value},
-		AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
-	})
-}
-
 // quotaFields tells the client of the answer's limit, in the style that the policy chose.
 func (h *headers) quotaFields(a *check.Answer) {
 	if a.Rate == nil || a.Policy == nil {

@@ -96,7 +96,7 @@ func (h *headers) cors(a *check.Answer, c caller) {
 	h.set("access-control-allow-origin", c.origin)
 	h.set("access-control-expose-headers",
 		"Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset")
-	h.add("vary", "Origin")
+	h.set("vary", "Origin")
 }
 
 // plainOrigin holds of what a browser sends: visible ASCII. Nothing else is echoed.

@@ -46,6 +46,9 @@ func (d *delay) fill() {
 
 // received is when a record appended at that time would have been received with the smallest delay.
 func (d *delay) received(appended quota.Millis) quota.Time {
+	if !d.any {
+		return 0
+	}
 	least := d.min[0]
 	for _, m := range d.min[1:] {
 		least = min(least, m)

@@ -27,6 +27,8 @@ type Policy struct {
 	UnknownClients UnknownClients
 	Exclude        Exclude
 	Response       Response
+	// SourceHops is TrustedHops of the RemoteAddress source, for sourceCIDRs; 0 without one.
+	SourceHops int
 }
 
 // Target is a policy's target. Selector nil: matched by name only.
@@ -142,6 +144,8 @@ type Limit struct {
 	Mode           Mode
 	EnforcePercent float64 // 0..100
 	Cost           Cost
+
+	overrides overrideIndex
 }
 
 // Rate is one rate of a limit with its rule. Title is for people and headers, e.g. "100/1s".
@@ -154,7 +158,8 @@ type Rate struct {
 	Identity wirev1.Identity
 }
 
-// Override replaces a limit's rates for some clients. Rates are in the order of the limit's own.
+// Override replaces a limit's rates for some clients. Rates are in the order of the limit's own;
+// nil where the override has no counterpart: that rate does not apply to these clients.
 type Override struct {
 	Clients   []ClientMatch
 	Unlimited bool

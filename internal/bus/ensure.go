@@ -1,0 +1,159 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/IBM/sarama"
+)
+
+// spec is how one topic should be.
+type spec struct {
+	name       string
+	partitions int32
+	settings   map[string]string
+}
+
+// specs are the four topics as docs/design has them: usage and decisions are streams of minutes,
+// policies and status keep the newest value of each key.
+func (t Topics) specs() []spec {
+	stream := map[string]string{
+		"cleanup.policy":         "delete",
+		"message.timestamp.type": "LogAppendTime",
+		"segment.ms":             "60000",
+		"segment.bytes":          strconv.Itoa(64 << 20),
+	}
+	compacted := map[string]string{"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
+	out := []spec{
+		{t.Usage, t.Partitions, with(stream, "retention.ms", "600000")},
+		{t.Decisions, t.Partitions, with(stream, "retention.ms", "300000")},
+		{t.Policies, 1, compacted},
+		{t.Status, 1, with(compacted, "segment.ms", "300000")},
+	}
+	if t.MinInSync > 0 {
+		for i := range out {
+			out[i].settings = with(out[i].settings, "min.insync.replicas", strconv.Itoa(t.MinInSync))
+		}
+	}
+	return out
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	out := maps.Clone(m)
+	out[key] = value
+	return out
+}
+
+// Ensure makes the topics that are missing and sets the settings that differ; with dryRun it changes
+// nothing. It returns all differences, each with whether it was put right: what only a person can
+// change (fewer or more partitions, which would move counters) is Manual and left as it is. On an
+// error the changes made so far are returned with it.
+func (c *Client) Ensure(ctx context.Context, t Topics, dryRun bool) ([]Change, error) {
+	t = t.WithDefaults()
+	var out []Change
+	err := c.admin(ctx, func(a sarama.ClusterAdmin) error {
+		for _, s := range t.specs() {
+			changes, err := ensureTopic(a, s, t.Replication, dryRun)
+			out = append(out, changes...)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, s := range t.specs() {
+		c.forget(s.name)
+	}
+	return out, err
+}
+
+// Check returns the differences that Ensure would put right or report, and changes nothing.
+func (c *Client) Check(ctx context.Context, t Topics) ([]Change, error) { return c.Ensure(ctx, t, true) }
+
+// admin runs f with Sarama's administrator, whose connections end with ctx.
+func (c *Client) admin(ctx context.Context, f func(sarama.ClusterAdmin) error) error {
+	conf := c.cfg.sarama(c.secrets, c.cfg.RequestTimeout)
+	conf.Net.Proxy.Enable = true
+	conf.Net.Proxy.Dialer = abortable(ctx, c.cfg.DialTimeout)
+	a, err := sarama.NewClusterAdmin(c.addrs(), conf)
+	if err != nil {
+		return fmt.Errorf("connect to Kafka as administrator: %w", err)
+	}
+	defer func() { _ = a.Close() }()
+	return f(a)
+}
+
+func ensureTopic(a sarama.ClusterAdmin, s spec, replication int16, dryRun bool) ([]Change, error) {
+	have, err := a.DescribeTopics([]string{s.name})
+	if err != nil {
+		return nil, fmt.Errorf("describe topic %s: %w", s.name, err)
+	}
+	if len(have) == 0 || have[0].Err == sarama.ErrUnknownTopicOrPartition {
+		return createTopic(a, s, replication, dryRun)
+	}
+	if have[0].Err != sarama.ErrNoError {
+		return nil, fmt.Errorf("describe topic %s: %w", s.name, have[0].Err)
+	}
+	var out []Change
+	if n := len(have[0].Partitions); n != int(s.partitions) {
+		out = append(out, Change{Topic: s.name, Setting: "partitions", Have: strconv.Itoa(n),
+			Want: strconv.Itoa(int(s.partitions)), Manual: true})
+	}
+	changes, err := alterTopic(a, s, dryRun)
+	return append(out, changes...), err
+}
+
+func createTopic(a sarama.ClusterAdmin, s spec, replication int16, dryRun bool) ([]Change, error) {
+	change := Change{Topic: s.name, Setting: "topic", Want: fmt.Sprintf("%d partitions", s.partitions)}
+	if dryRun {
+		return []Change{change}, nil
+	}
+	entries := map[string]*string{}
+	for k, v := range s.settings {
+		entries[k] = &v
+	}
+	err := a.CreateTopic(s.name, &sarama.TopicDetail{NumPartitions: s.partitions, ReplicationFactor: replication,
+		ConfigEntries: entries}, false)
+	if errors.Is(err, sarama.ErrTopicAlreadyExists) {
+		return alterTopic(a, s, dryRun) // somebody else was quicker
+	}
+	if err != nil {
+		return []Change{change}, fmt.Errorf("create topic %s (%d partitions, replication %d): %w", s.name, s.partitions, replication, err)
+	}
+	change.Applied = true
+	return []Change{change}, nil
+}
+
+func alterTopic(a sarama.ClusterAdmin, s spec, dryRun bool) ([]Change, error) {
+	entries, err := a.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: s.name,
+		ConfigNames: slices.Sorted(maps.Keys(s.settings))})
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of topic %s: %w", s.name, err)
+	}
+	have := map[string]string{}
+	for _, e := range entries {
+		have[e.Name] = e.Value
+	}
+	var out []Change
+	alter := map[string]sarama.IncrementalAlterConfigsEntry{}
+	for _, k := range slices.Sorted(maps.Keys(s.settings)) {
+		if want := s.settings[k]; have[k] != want {
+			out = append(out, Change{Topic: s.name, Setting: k, Have: have[k], Want: want})
+			alter[k] = sarama.IncrementalAlterConfigsEntry{Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &want}
+		}
+	}
+	if dryRun || len(alter) == 0 {
+		return out, nil
+	}
+	if err := a.IncrementalAlterConfig(sarama.TopicResource, s.name, alter, false); err != nil {
+		return out, fmt.Errorf("set the settings of topic %s: %w", s.name, err)
+	}
+	for i := range out {
+		out[i].Applied = true
+	}
+	return out, nil
+}

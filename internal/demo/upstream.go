@@ -1,0 +1,42 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// upstream is the tiny service that Envoys protect.
+type upstream struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+func newUpstream() (*upstream, error) {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("the demo's upstream: %w", err)
+	}
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprintln(w, "hello from the upstream")
+	})
+	return &upstream{l, &http.Server{Handler: hello, ReadHeaderTimeout: 5 * time.Second}}, nil
+}
+
+func (u *upstream) addr() *net.TCPAddr { return u.listener.Addr().(*net.TCPAddr) }
+
+func (u *upstream) run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- u.server.Serve(u.listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		_ = u.server.Close()
+		<-failed
+		return nil
+	}
+}

@@ -75,33 +75,46 @@ func (c *Client) EnsureACLs(ctx context.Context, t Topics, p Principals, dryRun 
 	if dryRun {
 		return rules, nil
 	}
-	err := c.admin(ctx, func(a sarama.ClusterAdmin) error {
-		var acls []*sarama.ResourceAcls
-		for _, r := range rules {
-			acls = append(acls, r.acls())
-		}
-		if err := a.CreateACLs(acls); err != nil {
-			return fmt.Errorf("set the ACLs (does the cluster have an authorizer?): %w", err)
-		}
-		return nil
-	})
+	err := c.admin(ctx, func(a sarama.ClusterAdmin) error { return createACLs(a, rules) })
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("set the ACLs (does the cluster have an authorizer, and may this user alter it?): %w", err)
 	}
 	return rules, nil
 }
 
-// acls: writing and reading each imply describing.
-func (r Rule) acls() *sarama.ResourceAcls {
-	out := &sarama.ResourceAcls{Resource: sarama.Resource{ResourceType: sarama.AclResourceTopic, ResourceName: r.Name,
-		ResourcePatternType: sarama.AclPatternLiteral}}
+// createACLs asks the controller itself: the administrator's own call drops what is wrong with a rule.
+func createACLs(a sarama.ClusterAdmin, rules []Rule) error {
+	req := &sarama.CreateAclsRequest{Version: 1}
+	for _, r := range rules {
+		req.AclCreations = append(req.AclCreations, r.creation())
+	}
+	b, err := a.Controller()
+	if err != nil {
+		return err
+	}
+	answer, err := b.CreateAcls(req)
+	if err != nil {
+		return err
+	}
+	for i, one := range answer.AclCreationResponses {
+		if one.Err != sarama.ErrNoError && i < len(rules) {
+			return fmt.Errorf("%v: %w", rules[i], one.Err)
+		}
+	}
+	return nil
+}
+
+// creation: reading and writing each imply describing.
+func (r Rule) creation() *sarama.AclCreation {
+	out := &sarama.AclCreation{
+		Resource: sarama.Resource{ResourceType: sarama.AclResourceTopic, ResourceName: r.Name, ResourcePatternType: sarama.AclPatternLiteral},
+		Acl:      sarama.Acl{Principal: r.Principal, Host: "*", Operation: sarama.AclOperationRead, PermissionType: sarama.AclPermissionAllow},
+	}
 	if r.Group {
 		out.ResourceType = sarama.AclResourceGroup
 	}
-	op := sarama.AclOperationRead
 	if r.Write {
-		op = sarama.AclOperationWrite
+		out.Operation = sarama.AclOperationWrite
 	}
-	out.Acls = []*sarama.Acl{{Principal: r.Principal, Host: "*", Operation: op, PermissionType: sarama.AclPermissionAllow}}
 	return out
 }

@@ -72,7 +72,9 @@ func (c *Client) Ensure(ctx context.Context, t Topics, dryRun bool) ([]Change, e
 }
 
 // Check returns the differences that Ensure would put right or report, and changes nothing.
-func (c *Client) Check(ctx context.Context, t Topics) ([]Change, error) { return c.Ensure(ctx, t, true) }
+func (c *Client) Check(ctx context.Context, t Topics) ([]Change, error) {
+	return c.Ensure(ctx, t, true)
+}
 
 // admin runs f with Sarama's administrator, whose connections end with ctx.
 func (c *Client) admin(ctx context.Context, f func(sarama.ClusterAdmin) error) error {

@@ -1,0 +1,237 @@
+package bus
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// taped reads into a tape: v:VALUE, caught:PARTITION, gap:FROM-TO, recreated.
+func taped(c *Client, topic string, from map[int32]From) (*Reader, *tape) {
+	got := &tape{}
+	return NewReader(c, ReaderConfig{
+		Topic: topic, Partitions: from,
+		Handle:     func(m Message) { got.add("v:%s", m.Value) },
+		CaughtUp:   func(p int32) { got.add("caught:%d", p) },
+		Gap:        func(_ int32, from, to int64) { got.add("gap:%d-%d", from, to) },
+		Recreated:  func(int32, TopicID) { got.add("recreated") },
+		CheckTopic: 20 * time.Millisecond,
+	}), got
+}
+
+func TestReaderCatchesUpThenFollows(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 2)
+		mustPut(t, c, top, 0, "a", "b")
+		r, got := taped(c, top, map[int32]From{0: {}})
+		run(t, r.Run)
+		eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+		mustPut(t, c, top, 0, "c")
+		eventually(t, "c is read", func() bool { return got.has("v:c") })
+		if want := "v:a v:b caught:0 v:c"; got.String() != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestReaderIsCaughtUpOnAnEmptyPartition(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 3)
+		r, got := taped(c, top, map[int32]From{0: {}, 1: {Newest: true}, 2: {Age: time.Minute}})
+		run(t, r.Run)
+		eventually(t, "all are caught up", func() bool { return got.has("caught:0") && got.has("caught:1") && got.has("caught:2") })
+	})
+}
+
+func TestReaderStartsWhereFromSays(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 1)
+		mustPut(t, c, top, 0, "a", "b")
+		time.Sleep(300 * time.Millisecond) // stamps must differ by more than Age below
+		acks := mustPut(t, c, top, 0, "c", "d")
+		for _, tc := range []struct {
+			from From
+			want string
+		}{
+			{From{}, "v:a v:b v:c v:d caught:0"},
+			{From{Set: true, Offset: 1}, "v:b v:c v:d caught:0"},
+			{From{Set: true, Offset: 4}, "caught:0"},
+			{From{Newest: true}, "caught:0"},
+			{From{At: acks[0].Appended}, "v:c v:d caught:0"},
+			{From{At: acks[1].Appended.Add(time.Hour)}, "caught:0"},
+			{From{Age: 200 * time.Millisecond}, "v:c v:d caught:0"},
+			{From{Age: time.Hour}, "v:a v:b v:c v:d caught:0"},
+		} {
+			r, got := taped(c, top, map[int32]From{0: tc.from})
+			stop := run(t, r.Run)
+			eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+			stop()
+			if got.String() != tc.want {
+				t.Errorf("%+v: got %q, want %q", tc.from, got, tc.want)
+			}
+		}
+	})
+}
+
+func TestReaderTellsOfAGapAndGoesOnAtTheOldest(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 1)
+		mustPut(t, c, top, 0, "a", "b", "c")
+		err := c.admin(t.Context(), func(a sarama.ClusterAdmin) error { return a.DeleteRecords(top, map[int32]int64{0: 2}) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, got := taped(c, top, map[int32]From{0: {Set: true, Offset: 0}})
+		run(t, r.Run)
+		eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+		if want := "gap:0-2 v:c caught:0"; got.String() != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestReaderBeyondTheEndIsAGapToo(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 1)
+		mustPut(t, c, top, 0, "a")
+		r, got := taped(c, top, map[int32]From{0: {Set: true, Offset: 100}})
+		run(t, r.Run)
+		eventually(t, "a is read", func() bool { return got.has("v:a") && got.has("caught:0") })
+		if !got.has("gap:100-0") {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
+
+func TestReaderNoticesATopicMadeAnew(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 1)
+		mustPut(t, c, top, 0, "a", "b")
+		r, got := taped(c, top, map[int32]From{0: {}})
+		run(t, r.Run)
+		eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+		before, err := c.TopicID(t.Context(), top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.admin(t.Context(), func(a sarama.ClusterAdmin) error { return a.DeleteTopic(top) }); err != nil {
+			t.Fatal(err)
+		}
+		makeTopic(t, c, top, 1)
+		// as many records as before: the offset alone would not tell
+		mustPut(t, c, top, 0, "x", "y")
+		eventually(t, "the new records are read", func() bool { return got.has("v:y") })
+		if want := "v:a v:b caught:0 recreated v:x v:y"; got.String() != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		after, err := c.TopicID(t.Context(), top)
+		if err != nil || after == before || after == (TopicID{}) {
+			t.Fatalf("topic id %v, before %v, err %v", after, before, err)
+		}
+	})
+}
+
+func TestReaderWaitsForATopicThatIsNotThereYet(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := name(t, "late")
+		r, got := taped(c, top, map[int32]From{0: {}})
+		states := &tape{}
+		r.cfg.State = func(_ int32, reason string) { states.add("[%s]", reason) }
+		run(t, r.Run)
+		eventually(t, "it says why it waits", func() bool { return states.String() != "" })
+		makeTopic(t, c, top, 1)
+		mustPut(t, c, top, 0, "a")
+		eventually(t, "a is read", func() bool { return got.has("v:a") })
+		want := fmt.Sprintf("[topic %s does not exist: make the topics with `weir-aggregator topics ensure`] []", top)
+		if states.String() != want {
+			t.Fatalf("states %q, want %q", states, want)
+		}
+	})
+}
+
+// Each record is handled once and in order, and CaughtUp comes once, whatever fails meanwhile.
+func TestReaderSurvivesErrorsWithoutRepeatOrLoss(t *testing.T) {
+	k, c := fake(t)
+	top := topic(t, c, 1)
+	k.Cluster().Fault(
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: top, Err: kerr.NotLeaderForPartition, Count: 2},
+		kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: top, Err: kerr.UnknownLeaderEpoch, Count: 1},
+	)
+	mustPut(t, c, top, 0, "0", "1")
+	r, got := taped(c, top, map[int32]From{0: {}})
+	failures := 0
+	r.cfg.Error = func(int32, error) { failures++ }
+	stop := run(t, r.Run)
+	eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+	w := NewWriter(c, WriterConfig{})
+	defer w.Close()
+	want := "v:0 v:1 caught:0"
+	for i := 2; i < 40; i++ {
+		if i%10 == 0 {
+			k.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: top, Err: kerr.KafkaStorageError})
+			cut(k, int16(kmsg.Fetch))
+		}
+		if a := put(t, w, top, 0, fmt.Sprint(i)); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		want += fmt.Sprintf(" v:%d", i)
+	}
+	eventually(t, "the last record is read", func() bool { return got.has("v:39") })
+	stop()
+	if got.String() != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if failures == 0 {
+		t.Fatal("no failure was told of; the faults did not work")
+	}
+}
+
+func TestReaderGoesOnAfterTheBrokersReturn(t *testing.T) {
+	k, c := fake(t)
+	top := topic(t, c, 1)
+	mustPut(t, c, top, 0, "a")
+	r, got := taped(c, top, map[int32]From{0: {}})
+	states := &tape{}
+	r.cfg.State = func(_ int32, reason string) { states.add("up=%v", reason == "") }
+	run(t, r.Run)
+	eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+	up := down(k)
+	eventually(t, "it says that it cannot read", func() bool { return states.has("up=false") })
+	up()
+	mustPut(t, c, top, 0, "b")
+	eventually(t, "b is read", func() bool { return got.has("v:b") })
+	if want := "v:a caught:0 v:b"; got.String() != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if want := "up=false up=true"; states.String() != want {
+		t.Fatalf("states %q, want %q", states, want)
+	}
+}
+
+// cut closes the connection of the next request of a kind.
+func cut(k interface{ Cluster() *kfake.Cluster }, key int16) {
+	k.Cluster().ControlKey(key, func(kmsg.Request) (kmsg.Response, error, bool) {
+		return nil, fmt.Errorf("cut"), true
+	})
+}
+
+// down makes the broker close each connection that asks for anything, until up is called.
+func down(k interface{ Cluster() *kfake.Cluster }) (up func()) {
+	over := make(chan struct{})
+	k.Cluster().Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+		select {
+		case <-over:
+			k.Cluster().DropControl()
+			return nil, nil, false
+		default:
+			k.Cluster().KeepControl()
+			return nil, fmt.Errorf("down"), true
+		}
+	})
+	return func() { close(over) }
+}

@@ -75,10 +75,10 @@ var (
 
 func owner(log LogID, epoch int64) Owner { return Owner{Partition: 3, LogID: log, Epoch: epoch} }
 
-func whole(id wirev1.ID, through int64, v float64) Counter {
+func whole(id wirev1.ID, through int64, v uint64) Counter {
 	return Counter{
 		ID: id, Through: through, TTL: time.Minute, Whole: true, Identity: []byte("\x01id\xff"),
-		Fields: []Field{{0, v}, {61, -0.5}},
+		Fields: []Field{{0, v}, {61, 1<<64 - 1}},
 	}
 }
 
@@ -133,13 +133,13 @@ func roundTrip(t *testing.T, s subject) {
 	}))
 	must(t, s.Flush(t.Context(), &Flush{
 		Owner: owner(logA, 5), Sequence: 2, Known: 1, Offset: 41, Appended: 1001, OwnerTime: 1011, Clean: true,
-		Counters: []Counter{{ID: c1, Through: 41, TTL: time.Minute, Fields: []Field{{0, 13}, {2, 1e300}}}},
+		Counters: []Counter{{ID: c1, Through: 41, TTL: time.Minute, Fields: []Field{{0, 13}, {2, 1 << 53}}}},
 	}))
 	got := loaded(t, s, c1)
 	byIndex(got.Fields)
 	expect := Saved{
 		ID: c1, Found: true, Identity: []byte("\x01id\xff"), LogID: logA, Through: 41,
-		Fields: []Field{{0, 13}, {2, 1e300}, {61, -0.5}},
+		Fields: []Field{{0, 13}, {2, 1 << 53}, {61, 1<<64 - 1}},
 	}
 	if !reflect.DeepEqual(got, expect) {
 		t.Errorf("loaded %+v\nwant %+v", got, expect)
@@ -225,7 +225,7 @@ func manyChunks(t *testing.T, s subject) {
 	var ids []wirev1.ID
 	for i := range 2*chunkCounters + 1 {
 		ids = append(ids, wirev1.ID{Hi: uint64(i), Lo: 5})
-		f.Counters = append(f.Counters, whole(ids[i], 9, float64(i)))
+		f.Counters = append(f.Counters, whole(ids[i], 9, uint64(i)))
 	}
 	must(t, s.Flush(t.Context(), &f))
 	f.Sequence, f.Rewrite = 2, true
@@ -234,7 +234,7 @@ func manyChunks(t *testing.T, s subject) {
 	must(t, err)
 	for i := range got {
 		byIndex(got[i].Fields)
-		if got[i].ID != ids[i] || !got[i].Found || got[i].Fields[0].Value != float64(i) {
+		if got[i].ID != ids[i] || !got[i].Found || got[i].Fields[0].Value != uint64(i) {
 			t.Fatalf("counter %d is %+v", i, got[i])
 		}
 	}

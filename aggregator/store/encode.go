@@ -46,13 +46,12 @@ type arena struct {
 
 func (a *arena) reset() { a.buf, a.ends = a.buf[:0], a.ends[:0] }
 
-func (a *arena) end()             { a.ends = append(a.ends, len(a.buf)) }
-func (a *arena) text(s string)    { a.buf = append(a.buf, s...); a.end() }
-func (a *arena) bytes(b []byte)   { a.buf = append(a.buf, b...); a.end() }
-func (a *arena) int(v int64)      { a.buf = strconv.AppendInt(a.buf, v, 10); a.end() }
-func (a *arena) uint(v uint64)    { a.buf = strconv.AppendUint(a.buf, v, 10); a.end() }
-func (a *arena) bool(v bool)      { a.buf = append(a.buf, "01"[b2i(v)]); a.end() }
-func (a *arena) number(v float64) { a.buf = appendNumber(a.buf, v); a.end() }
+func (a *arena) end()           { a.ends = append(a.ends, len(a.buf)) }
+func (a *arena) text(s string)  { a.buf = append(a.buf, s...); a.end() }
+func (a *arena) bytes(b []byte) { a.buf = append(a.buf, b...); a.end() }
+func (a *arena) int(v int64)    { a.buf = strconv.AppendInt(a.buf, v, 10); a.end() }
+func (a *arena) uint(v uint64)  { a.buf = strconv.AppendUint(a.buf, v, 10); a.end() }
+func (a *arena) bool(v bool)    { a.buf = append(a.buf, "01"[b2i(v)]); a.end() }
 
 func b2i(v bool) int {
 	if v {
@@ -68,13 +67,6 @@ func (a *arena) strings() []string {
 		out[i], from = all[from:end], end
 	}
 	return out
-}
-
-func appendNumber(dst []byte, v float64) []byte {
-	if n := int64(v); float64(n) == v && n < 1<<53 && n > -1<<53 {
-		return strconv.AppendInt(dst, n, 10)
-	}
-	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
 
 // chunk gathers the keys and arguments of one script call.
@@ -132,7 +124,7 @@ func (c *chunk) counter(f *Flush, n *Counter) {
 	}
 	for _, v := range n.Fields {
 		a.int(int64(v.Index))
-		a.number(v.Value)
+		a.uint(v.Value)
 	}
 }
 
@@ -177,15 +169,15 @@ func (s *Saved) set(name, value string) (err error) {
 		s.Through, err = strconv.ParseInt(offset, 10, 64)
 		return err
 	}
-	index, err := strconv.Atoi(name)
+	index, err := strconv.ParseUint(name, 10, 16)
 	if err != nil {
 		return nil // of a newer version: not ours to read, kept where it is
 	}
-	v, err := strconv.ParseFloat(value, 64)
+	v, err := strconv.ParseUint(value, 10, 64)
 	if err != nil {
 		return fmt.Errorf("field %s: %w", name, err)
 	}
-	s.Fields = append(s.Fields, Field{index, v})
+	s.Fields = append(s.Fields, Field{uint16(index), v})
 	return nil
 }
 

@@ -153,7 +153,7 @@ func (p *memoryPartition) write(log LogID, c *Counter) {
 
 // mergeFields returns old with new's values on top, sorted by index, sharing memory with neither.
 func mergeFields(old, add []Field) []Field {
-	by := make(map[int]float64, len(old)+len(add))
+	by := make(map[uint16]uint64, len(old)+len(add))
 	for _, f := range slices.Concat(old, add) {
 		by[f.Index] = f.Value
 	}
@@ -161,6 +161,6 @@ func mergeFields(old, add []Field) []Field {
 	for i, v := range by {
 		out = append(out, Field{i, v})
 	}
-	slices.SortFunc(out, func(a, b Field) int { return a.Index - b.Index })
+	slices.SortFunc(out, func(a, b Field) int { return int(a.Index) - int(b.Index) })
 	return out
 }

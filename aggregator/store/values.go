@@ -35,8 +35,8 @@ type Record struct {
 
 // Field is one number of a counter's state, under the index its Total gave it.
 type Field struct {
-	Index int
-	Value float64
+	Index uint16
+	Value uint64
 }
 
 // Counter is one counter of a flush. Values are absolute.

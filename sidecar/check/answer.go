@@ -17,8 +17,8 @@ type Answer struct {
 	Rate *policy.Rate
 	// Rule is the amount in force for this counter: an override's where one applies.
 	Rule *quota.Rule
-	// Remaining units of the whole quota as this pod knows it; never negative.
-	Remaining float64
+	// Remaining units of the whole quota, as far as this pod knows.
+	Remaining uint64
 	// Reset is until the quota is whole again; RetryAfter until this request might pass.
 	Reset, RetryAfter time.Duration
 	// WouldRefuse is a shadow rate that would have refused; nil if none.

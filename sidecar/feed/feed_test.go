@@ -128,10 +128,10 @@ func TestDelayWindowProperty(t *testing.T) {
 			all = append(all, seen{now, now - fromMillis(appended)})
 			least, recent := quota.Time(math.MaxInt64), quota.Time(math.MaxInt64)
 			for _, s := range all {
-				if s.at > now-quota.Time(delayWindow)-delayBucket {
+				if s.at > now-quota.Time(smallestWindow)-smallestBucket {
 					least = min(least, s.delay)
 				}
-				if s.at > now-quota.Time(delayWindow)+delayBucket {
+				if s.at > now-quota.Time(smallestWindow)+smallestBucket {
 					recent = min(recent, s.delay)
 				}
 			}

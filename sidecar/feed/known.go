@@ -102,6 +102,19 @@ func (k *Known) Get(id wirev1.ID) (KnownRecord, bool) {
 	return r, ok
 }
 
+// Place moves the records of a partition to where they belong in the pod's time, once that is better
+// known than at their receipt.
+func (k *Known) Place(partition int32, received func(appended quota.Millis) quota.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, r := range k.records {
+		if r.Partition == partition {
+			r.Header.Received = received(r.Appended)
+			k.records[id] = r
+		}
+	}
+}
+
 // Forget drops all records of a partition: its log began anew.
 func (k *Known) Forget(partition int32) {
 	k.mu.Lock()

@@ -49,7 +49,7 @@ type Partition struct {
 	logID       []byte
 	heard       bool
 	header      quota.Header
-	appended    quota.Millis
+	first       placed // the epoch's first header heard
 	delay       delay
 	caughtUp    bool
 }
@@ -82,8 +82,17 @@ func (p *Partition) Handle(value []byte, appended quota.Millis, now quota.Time) 
 		NewOwner: !p.heard || header.Epoch != p.header.Epoch,
 	}
 	u.decode(&batch)
-	p.heard, p.header, p.appended = true, header, appended
+	if u.NewOwner {
+		p.first = placed{header, appended}
+	}
+	p.heard, p.header = true, header
 	return u, ""
+}
+
+// placed is a header with its append time.
+type placed struct {
+	header   quota.Header
+	appended quota.Millis
 }
 
 func (p *Partition) refuse(wire *wirev1.Header, h *quota.Header) Ignored {
@@ -128,6 +137,13 @@ func (p *Partition) CaughtUp() bool { return p.caughtUp }
 // Header returns the newest header heard; ok is false if there is none.
 func (p *Partition) Header() (h quota.Header, ok bool) { return p.header, p.heard }
 
+// First returns the first header heard of the present epoch, placed by the smallest delay now known.
+func (p *Partition) First() quota.Header {
+	h := p.first.header
+	h.Received = p.delay.received(p.first.appended)
+	return h
+}
+
 // Received is when a batch appended at that time would have been received with the smallest delay
 // now known: better founded than what was known at its receipt.
 func (p *Partition) Received(appended quota.Millis) quota.Time { return p.delay.received(appended) }
@@ -143,6 +159,6 @@ func (p *Partition) SetLogID(logID []byte) bool {
 	}
 	known := p.logID != nil
 	p.logID = bytes.Clone(logID)
-	p.heard, p.header, p.appended = false, quota.Header{}, 0
+	p.heard, p.header, p.first = false, quota.Header{}, placed{}
 	return known
 }

@@ -116,6 +116,7 @@ func (l *Ledger) free(clean func(*Slot) bool) int {
 			kept = append(kept, s)
 			continue
 		}
+		s.freed = true
 		l.alloc.release(s)
 		freed++
 	}

@@ -19,6 +19,11 @@ type Key struct {
 	Partition int32
 	// Overflow: a limit's overflow counter, which may use the ledger's reserve.
 	Overflow bool
+
+	// Rule, Fresh and Fleet are what the counter begins with. Rule may be another one later.
+	Rule  *quota.Rule
+	Fresh *quota.Fresh
+	Fleet *quota.Fleet
 }
 
 // Slot is one given-out slot: a counter of this pod. Key, Cell and Made never change. Checks touch
@@ -54,8 +59,9 @@ type Control struct {
 
 	live    int // position in the list of live slots, from 1; 0: not live
 	removed bool
+	freed   bool
 }
 
-// Removed reports whether the slot has left the table: it is not found any more, and it is freed
-// once it is clean and no check holds it.
-func (s *Slot) Removed() bool { return s.removed }
+// Freed reports whether the Cell has been given back: the Counter must not be used any more. For the
+// control goroutine.
+func (s *Slot) Freed() bool { return s.freed }

@@ -1,0 +1,233 @@
+package check
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	wirev1 "github.com/weirproxy/weir/api/wire/v1"
+	"github.com/weirproxy/weir/internal/quota"
+	"github.com/weirproxy/weir/sidecar/ledger"
+	"github.com/weirproxy/weir/sidecar/match"
+	"github.com/weirproxy/weir/sidecar/metrics"
+)
+
+// known says whether a record of a counter has been heard that has no slot yet.
+type known func(wirev1.ID) bool
+
+// Config is what a Checker works with. All fields are required but MaxInFlight.
+type Config struct {
+	Ledger  *ledger.Ledger
+	Metrics *metrics.Metrics
+	// Clock is the pod's monotonic time. It must be later than a minute at its start: quota takes 0 for none.
+	Clock func() quota.Time
+	// Known says whether a record is known of a counter that has no slot.
+	Known func(wirev1.ID) bool
+	// MaxInFlight bounds the checks under way; 0: no bound.
+	MaxInFlight int
+}
+
+// Checker answers requests. It is safe for concurrent use.
+type Checker struct {
+	config   Config
+	known    known
+	snapshot atomic.Pointer[Snapshot]
+	inFlight atomic.Int64
+	scratch  sync.Pool
+}
+
+// New returns a checker that answers NotLoaded until Install.
+func New(c Config) *Checker {
+	k := &Checker{config: c, known: c.Known}
+	k.scratch.New = func() any {
+		seed := rand.Uint64()
+		return &scratch{rnd: quota.NewRand(seed), hint: uint32(seed)}
+	}
+	return k
+}
+
+// Install makes s what checks from now on decide by.
+func (c *Checker) Install(s *Snapshot) { c.snapshot.Store(s) }
+
+// Snapshot returns what is installed; nil: nothing yet.
+func (c *Checker) Snapshot() *Snapshot { return c.snapshot.Load() }
+
+// scratch is the memory of one check, used again by others.
+type scratch struct {
+	rnd     quota.Rand
+	hint    uint32
+	matched match.Result
+	takes   []quota.Take
+	outs    []quota.Outcome
+	slots   []*ledger.Slot
+	hits    []int // which hit a take is of
+}
+
+func (s *scratch) reset() {
+	s.takes, s.slots, s.hits = s.takes[:0], s.slots[:0], s.hits[:0]
+}
+
+func (s *scratch) outcomes() []quota.Outcome {
+	if cap(s.outs) < len(s.takes) {
+		s.outs = make([]quota.Outcome, 2*len(s.takes))
+	}
+	return s.outs[:len(s.takes)]
+}
+
+// one in sampling checks is timed
+const sampling = 64
+
+// Check decides on a request and charges it. req is read during the call only. It fails, rather than
+// panics, whatever the request.
+func (c *Checker) Check(req *match.Request, a *Answer) {
+	*a = Answer{}
+	defer c.finish(a)
+	if n := c.inFlight.Add(1); c.config.MaxInFlight > 0 && n > int64(c.config.MaxInFlight) {
+		a.Outcome = metrics.Overloaded
+		return
+	}
+	snap := c.snapshot.Load()
+	if snap == nil {
+		a.Outcome = metrics.NotLoaded
+		return
+	}
+	s := c.scratch.Get().(*scratch) //nolint:errcheck // the pool holds nothing else
+	now := c.config.Clock()
+	a.Random = s.rnd.Uint64()
+	c.decide(now, snap, s, req, a)
+	if a.Random%sampling == 0 {
+		c.config.Metrics.Latency.Observe(time.Duration(c.config.Clock() - now).Seconds())
+	}
+	s.reset()
+	c.scratch.Put(s)
+}
+
+func (c *Checker) finish(a *Answer) {
+	c.inFlight.Add(-1)
+	if p := recover(); p != nil {
+		*a = Answer{Outcome: metrics.Failed}
+	}
+	c.config.Metrics.Check(a.Outcome)
+}
+
+func (c *Checker) decide(now quota.Time, snap *Snapshot, s *scratch, req *match.Request, a *Answer) {
+	snap.Matcher.Match(req, s.rnd.Uint64(), &s.matched)
+	if c.settled(s, a) {
+		return
+	}
+	pin := c.config.Ledger.Pin(s.hint)
+	defer pin.Unpin()
+	if !c.take(snap, s) {
+		a.Outcome = metrics.Uncounted
+	}
+	if len(s.takes) == 0 {
+		return
+	}
+	outs := s.outcomes()
+	r := quota.Decide(now, s.takes, &s.rnd, outs)
+	c.mark(s, outs, r)
+	c.answer(snap, s, outs, r, a)
+}
+
+// settled answers what needs no counter.
+func (c *Checker) settled(s *scratch, a *Answer) bool {
+	m := &s.matched
+	switch {
+	case m.Refused != nil:
+		a.Outcome, a.Policy = metrics.RefusedClient, m.Refused
+	case m.NoPolicy:
+		a.Outcome = metrics.NoPolicy
+	case len(m.Hits) == 0:
+		a.Outcome = metrics.NoLimit
+	default:
+		return false
+	}
+	return true
+}
+
+// take finds the slot of every hit. It reports false if one has no room at all: the request passes
+// that limit uncounted.
+func (c *Checker) take(snap *Snapshot, s *scratch) (all bool) {
+	all = true
+	for i := range s.matched.Hits {
+		h := &s.matched.Hits[i]
+		t := snap.Targets[h.Target]
+		slot := c.config.Ledger.Lookup(h.ID)
+		if slot == nil {
+			slot = c.make(snap, s, t, h)
+		}
+		if slot == nil {
+			all = false
+			continue
+		}
+		s.takes = append(s.takes, quota.Take{
+			Cell: slot.Cell, Rule: h.Rule, Fresh: t.Fresh, Fleet: t.Fleet,
+			Cost: h.Cost, Enforced: h.Enforced, Group: h.Group,
+		})
+		s.slots = append(s.slots, slot)
+		s.hits = append(s.hits, i)
+	}
+	return all
+}
+
+// mark tells the control goroutine which counters were charged.
+func (c *Checker) mark(s *scratch, outs []quota.Outcome, r quota.Result) {
+	for i := range s.takes {
+		if charged := r.OK || s.takes[i].Enforced && !outs[i].OK; charged && s.takes[i].Cost > 0 {
+			c.config.Ledger.MarkDirty(s.slots[i])
+		}
+	}
+	if r.Urgent {
+		c.config.Ledger.MarkUrgent()
+	}
+}
+
+func (c *Checker) answer(snap *Snapshot, s *scratch, outs []quota.Outcome, r quota.Result, a *Answer) {
+	shown := r.Refused
+	if r.OK {
+		shown = tightest(s.takes, outs)
+	} else {
+		a.Outcome = metrics.Refused
+	}
+	if shown >= 0 {
+		h, o := &s.matched.Hits[s.hits[shown]], &outs[shown]
+		a.Rate, a.Rule, a.Policy = h.Rate, h.Rule, h.Limit.Policy
+		a.Remaining, a.Reset, a.RetryAfter = o.Remaining, o.Reset, o.RetryAfter
+	}
+	if !r.OK {
+		snap.Limits[a.Rate.Limit].Refused.Inc()
+		return
+	}
+	c.shadow(snap, s, outs, a)
+}
+
+// shadow counts the limits that would have refused, each once, and shows the first.
+func (c *Checker) shadow(snap *Snapshot, s *scratch, outs []quota.Outcome, a *Answer) {
+	group := -1
+	for i := range s.takes {
+		if s.takes[i].Enforced || outs[i].OK || s.takes[i].Group == group {
+			continue
+		}
+		group = s.takes[i].Group
+		h := &s.matched.Hits[s.hits[i]]
+		snap.Limits[h.Limit].WouldRefuse.Inc()
+		if a.WouldRefuse == nil {
+			a.WouldRefuse = h.Rate
+		}
+	}
+}
+
+// tightest is the enforced rate with the smallest part left; -1 if none is enforced.
+func tightest(takes []quota.Take, outs []quota.Outcome) int {
+	found, least := -1, 0.0
+	for i := range takes {
+		if !takes[i].Enforced {
+			continue
+		}
+		if part := float64(outs[i].Remaining) / takes[i].Rule.Amount(); found < 0 || part < least {
+			found, least = i, part
+		}
+	}
+	return found
+}

@@ -121,6 +121,10 @@ func Doc(field string) string {
 		return "KeyFile is the key of the certificate (PEM)."
 	case "TLS.ServerName":
 		return "ServerName is the name expected in servers' certificates. Empty: the host that is dialled."
+	case "Tool.IdentityKeyFile":
+		return "IdentityKeyFile holds the installation's identity key, 32 bytes: values of secret client sources are published as hashes made with it."
+	case "Tool.Kafka":
+		return "Kafka is where policies are published."
 	case "TopicNames.Decisions":
 		return "Decisions are what aggregators decided."
 	case "TopicNames.Policies":

@@ -259,16 +259,3 @@ func (c *Client) Partitions(ctx context.Context, topic string) (int32, error) {
 	t, _, err := c.topic(ctx, topic, time.Now())
 	return int32(len(t.parts)), err //nolint:gosec // Kafka counts partitions in 32 bits
 }
-
-// brief is the first line of an error, short enough for a reason.
-func brief(err error) string {
-	const longest = 200
-	s := err.Error()
-	if i := slices.Index([]byte(s), '\n'); i >= 0 {
-		s = s[:i]
-	}
-	if len(s) > longest {
-		s = s[:longest] + "…"
-	}
-	return s
-}

@@ -151,6 +151,9 @@ func mustPut(t *testing.T, c *Client, topic string, partition int32, values ...s
 	var out []Ack
 	for _, v := range values {
 		a := put(t, w, topic, partition, v)
+		for errors.Is(a.Err, sarama.ErrNotLeaderForPartition) { // just made: the broker does not lead it yet
+			a = put(t, w, topic, partition, v)
+		}
 		if a.Err != nil {
 			t.Fatal(a.Err)
 		}

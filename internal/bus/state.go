@@ -1,6 +1,9 @@
 package bus
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // states turns the reasons of several parts into calls on change: f gets a reason that holds for at
 // least one part, or "" once none has any. Safe for concurrent use; calls come one at a time.
@@ -45,4 +48,22 @@ func (s *states) now() string {
 		}
 	}
 	return least
+}
+
+// brief is the first line of an error as a reason that stays the same while its cause does: without
+// the local end of a connection ("127.0.0.1:40122->"), which is another each time.
+func brief(err error) string {
+	const longest = 200
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	for {
+		arrow := strings.Index(s, "->")
+		if arrow < 0 {
+			break
+		}
+		s = s[:strings.LastIndexByte(s[:arrow], ' ')+1] + s[arrow+2:]
+	}
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "") + "…"
+	}
+	return s
 }

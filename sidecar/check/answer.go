@@ -11,9 +11,11 @@ import (
 // Answer is what came of a check. Reset makes it ready for the next.
 type Answer struct {
 	Outcome metrics.Outcome
-	// Policy is that of Rate, or the one that refuses unknown clients; nil if neither.
+	// Limit is the one that refused, or the tightest one that passed, Policy its policy; nil if no limit
+	// applied.
+	Limit  *policy.Limit
 	Policy *policy.Policy
-	// Rate is the one that refused, or the tightest one that passed; nil if no limit applied.
+	// Rate is that rate of Limit; nil if the client was refused as unknown.
 	Rate *policy.Rate
 	// Rule is the amount in force for this counter: an override's where one applies.
 	Rule *quota.Rule

@@ -7,14 +7,12 @@ import (
 	"time"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
+	"github.com/weirproxy/weir/internal/policy"
 	"github.com/weirproxy/weir/internal/quota"
 	"github.com/weirproxy/weir/sidecar/ledger"
 	"github.com/weirproxy/weir/sidecar/match"
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
-
-// known says whether a record of a counter has been heard that has no slot yet.
-type known func(wirev1.ID) bool
 
 // Config is what a Checker works with. All fields are required but MaxInFlight.
 type Config struct {
@@ -31,7 +29,6 @@ type Config struct {
 // Checker answers requests. It is safe for concurrent use.
 type Checker struct {
 	config   Config
-	known    known
 	snapshot atomic.Pointer[Snapshot]
 	inFlight atomic.Int64
 	scratch  sync.Pool
@@ -39,7 +36,7 @@ type Checker struct {
 
 // New returns a checker that answers NotLoaded until Install.
 func New(c Config) *Checker {
-	k := &Checker{config: c, known: c.Known}
+	k := &Checker{config: c}
 	k.scratch.New = func() any {
 		seed := rand.Uint64()
 		return &scratch{rnd: quota.NewRand(seed), hint: uint32(seed)}
@@ -112,7 +109,8 @@ func (c *Checker) finish(a *Answer) {
 }
 
 func (c *Checker) decide(now quota.Time, snap *Snapshot, s *scratch, req *match.Request, a *Answer) {
-	snap.Matcher.Match(req, s.rnd.Uint64(), &s.matched)
+	req.Random = s.rnd.Uint64()
+	snap.Matcher.Match(req, &s.matched)
 	if c.settled(s, a) {
 		return
 	}
@@ -135,7 +133,7 @@ func (c *Checker) settled(s *scratch, a *Answer) bool {
 	m := &s.matched
 	switch {
 	case m.Refused != nil:
-		a.Outcome, a.Policy = metrics.RefusedClient, m.Refused
+		a.Outcome, a.Policy, a.Limit = metrics.RefusedClient, m.Refused.Policy, m.Refused
 	case m.NoPolicy:
 		a.Outcome = metrics.NoPolicy
 	case len(m.Hits) == 0:
@@ -150,25 +148,57 @@ func (c *Checker) settled(s *scratch, a *Answer) bool {
 // that limit uncounted.
 func (c *Checker) take(snap *Snapshot, s *scratch) (all bool) {
 	all = true
+	var t *Target
+	group := 0
 	for i := range s.matched.Hits {
 		h := &s.matched.Hits[i]
-		t := snap.Targets[h.Target]
-		slot := c.config.Ledger.Lookup(h.ID)
+		if t == nil || t.Name != h.Target {
+			t = snap.Targets[h.Target]
+		}
+		if i > 0 && (s.matched.Hits[i-1].Limit != h.Limit || s.matched.Hits[i-1].Target != h.Target) {
+			group++
+		}
+		slot, rule := c.config.Ledger.Lookup(h.ID), h.Rule
 		if slot == nil {
-			slot = c.make(snap, s, t, h)
+			slot, rule = c.make(t, h)
 		}
 		if slot == nil {
 			all = false
 			continue
 		}
 		s.takes = append(s.takes, quota.Take{
-			Cell: slot.Cell, Rule: h.Rule, Fresh: t.Fresh, Fleet: t.Fleet,
-			Cost: h.Cost, Enforced: h.Enforced, Group: h.Group,
+			Cell: slot.Cell, Rule: rule, Fresh: t.Fresh, Fleet: t.Fleet,
+			Cost: h.Cost, Enforced: h.Enforced, Group: group,
 		})
 		s.slots = append(s.slots, slot)
 		s.hits = append(s.hits, i)
 	}
 	return all
+}
+
+// make gives a counter its slot, or the limit's overflow counter where the owner says that the limit is
+// in overflow, or the ledger is full. rule is the amount of the counter charged.
+func (c *Checker) make(t *Target, h *match.Hit) (slot *ledger.Slot, rule *quota.Rule) {
+	limit := LimitName(h.Limit)
+	key := ledger.Key{
+		ID: h.ID, Identity: h.Identity, Limit: limit, Target: t.Name, Partition: t.Partition,
+		Rule: h.Rule, Fresh: t.Fresh, Fleet: t.Fleet,
+	}
+	if h.Overflow == nil { // one counter for the whole limit: as few as an overflow counter
+		key.Overflow = true
+		return c.config.Ledger.Make(key), h.Rule
+	}
+	if !t.Overflows(limit) || c.config.Known(h.ID) {
+		if slot := c.config.Ledger.Make(key); slot != nil {
+			return slot, h.Rule
+		}
+	}
+	key.ID, key.Identity, key.Overflow = h.Overflow.ID, h.Overflow.Identity, true
+	key.Rule = h.Rate.Rule
+	if slot := c.config.Ledger.Lookup(key.ID); slot != nil {
+		return slot, key.Rule
+	}
+	return c.config.Ledger.Make(key), key.Rule
 }
 
 // mark tells the control goroutine which counters were charged.
@@ -192,11 +222,12 @@ func (c *Checker) answer(snap *Snapshot, s *scratch, outs []quota.Outcome, r quo
 	}
 	if shown >= 0 {
 		h, o := &s.matched.Hits[s.hits[shown]], &outs[shown]
-		a.Rate, a.Rule, a.Policy = h.Rate, h.Rule, h.Limit.Policy
+		a.Limit, a.Rate, a.Rule, a.Policy = h.Limit, h.Rate, s.takes[shown].Rule, h.Limit.Policy
 		a.Remaining, a.Reset, a.RetryAfter = o.Remaining, o.Reset, o.RetryAfter
 	}
 	if !r.OK {
-		snap.Limits[a.Rate.Limit].Refused.Inc()
+		a.Rate = rateOf(a.Limit, a.Rate, a.Rule)
+		snap.Limits[a.Limit].Refused.Inc()
 		return
 	}
 	c.shadow(snap, s, outs, a)
@@ -216,6 +247,20 @@ func (c *Checker) shadow(snap *Snapshot, s *scratch, outs []quota.Outcome, a *An
 			a.WouldRefuse = h.Rate
 		}
 	}
+}
+
+// rateOf is the rate that a rule was compiled from: the limit's own, or an override's, whose title says
+// what was in force.
+func rateOf(l *policy.Limit, own *policy.Rate, rule *quota.Rule) *policy.Rate {
+	if own.Rule == rule {
+		return own
+	}
+	for _, o := range l.Overrides {
+		if own.Index < len(o.Rates) && o.Rates[own.Index] != nil && o.Rates[own.Index].Rule == rule {
+			return o.Rates[own.Index]
+		}
+	}
+	return own
 }
 
 // tightest is the enforced rate with the smallest part left; -1 if none is enforced.

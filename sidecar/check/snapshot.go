@@ -13,8 +13,8 @@ import (
 // installs another one.
 type Snapshot struct {
 	Matcher *match.Matcher
-	// Targets are in the matcher's order: Hit.Target is an index here.
-	Targets []*Target
+	// Targets holds every target of the matcher, by canonical name.
+	Targets map[string]*Target
 	// Limits holds the counters of every limit that the matcher may hit.
 	Limits map[*policy.Limit]*metrics.LimitCounters
 }

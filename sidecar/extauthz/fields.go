@@ -32,12 +32,12 @@ func (h *headers) quotaFields(a *check.Answer) {
 	q, w := quantity(a.Rule)
 	switch a.Policy.Response.Headers {
 	case policy.HeadersIETF:
-		name := strconv.AppendQuote(nil, limitName(a.Rate)) // names are validated: plain ASCII
+		name := strconv.AppendQuote(nil, limitName(a.Limit)) // names are validated: plain ASCII
 		h.set("ratelimit-policy", policyItem(name, q, w))
 		h.set("ratelimit", limitItem(name, a))
 	case policy.HeadersXRateLimit:
 		h.set("x-ratelimit-limit", strconv.FormatInt(q, 10))
-		h.set("x-ratelimit-remaining", strconv.FormatInt(units(a.Remaining), 10))
+		h.set("x-ratelimit-remaining", strconv.FormatInt(units(float64(a.Remaining)), 10))
 		h.set("x-ratelimit-reset", strconv.FormatInt(seconds(a.Reset), 10))
 	}
 }
@@ -59,19 +59,19 @@ func policyItem(name []byte, q, w int64) string {
 func limitItem(name []byte, a *check.Answer) string {
 	b := append(make([]byte, 0, 64), name...)
 	b = append(b, ";r="...)
-	b = strconv.AppendInt(b, units(a.Remaining), 10)
+	b = strconv.AppendInt(b, units(float64(a.Remaining)), 10)
 	b = append(b, ";t="...)
 	b = strconv.AppendInt(b, seconds(a.Reset), 10)
 	return string(b)
 }
 
 // limitName names a limit to clients: policy name/limit name, without the namespace.
-func limitName(r *policy.Rate) string {
-	name := r.Limit.Policy.Name
+func limitName(l *policy.Limit) string {
+	name := l.Policy.Name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	return name + "/" + r.Limit.Name
+	return name + "/" + l.Name
 }
 
 // quantity is the quota and its window in whole seconds, which is all that the fields can say: a
@@ -87,11 +87,9 @@ func quantity(r *quota.Rule) (q, w int64) {
 	return units(r.Limit * float64(w) / r.Window.Seconds()), w
 }
 
+// units is v rounded down, within what an integer of a structured field may be.
 func units(v float64) int64 {
-	if !(v > 0) {
-		return 0
-	}
-	return int64(min(math.Floor(v+1e-9), 999_999_999_999_999)) // structured fields' largest integer
+	return int64(min(math.Floor(max(v, 0)+1e-9), 999_999_999_999_999))
 }
 
 // seconds rounds up, and is at least 1: a client that waits so long does not come early.

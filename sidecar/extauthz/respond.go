@@ -54,7 +54,7 @@ func (r *responder) respond(a *check.Answer, c caller) *authv3.CheckResponse {
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{ResponseHeadersToAdd: h}},
 	}
 	if a.WouldRefuse != nil {
-		res.DynamicMetadata = metadata("would_refuse", a.WouldRefuse.Limit.Policy.Name, a.WouldRefuse)
+		res.DynamicMetadata = metadata("would_refuse", a.WouldRefuse.Limit, a.WouldRefuse)
 	}
 	return res
 }
@@ -84,7 +84,7 @@ func refused(a *check.Answer, c caller) *authv3.CheckResponse {
 	return &authv3.CheckResponse{
 		Status:          &rpcstatus.Status{Code: int32(codes.ResourceExhausted)},
 		HttpResponse:    &authv3.CheckResponse_DeniedResponse{DeniedResponse: denied},
-		DynamicMetadata: metadata("refused", a.Policy.Name, a.Rate),
+		DynamicMetadata: metadata("refused", a.Limit, a.Rate),
 	}
 }
 
@@ -117,11 +117,13 @@ type problemBody struct {
 
 // problem is the body of RFC 9457; it names the limit that refused and nothing of the client.
 func problem(a *check.Answer, status int32) string {
-	p := problemBody{Type: blankProblem, Title: "Client not identified", Status: status, Detail: sentence(a), Policy: a.Policy.Name}
+	p := problemBody{
+		Type: blankProblem, Title: "Client not identified", Status: status, Detail: sentence(a),
+		Policy: a.Policy.Name, Limit: a.Limit.Name,
+	}
 	if a.Rate != nil {
-		p.Type, p.Title = quotaExceeded, "Quota exceeded"
-		p.Violated = []string{limitName(a.Rate)}
-		p.Limit, p.Rate = a.Rate.Limit.Name, a.Rate.Title
+		p.Type, p.Title, p.Rate = quotaExceeded, "Quota exceeded", a.Rate.Title
+		p.Violated = []string{limitName(a.Limit)}
 	}
 	b, err := json.Marshal(p)
 	if err != nil {
@@ -132,19 +134,19 @@ func problem(a *check.Answer, status int32) string {
 
 func sentence(a *check.Answer) string {
 	if a.Rate == nil {
-		return fmt.Sprintf("Policy %s refuses requests that do not say who calls.", a.Policy.Name)
+		return fmt.Sprintf("Limit %s of policy %s refuses requests that do not say who calls.", a.Limit.Name, a.Policy.Name)
 	}
-	return fmt.Sprintf("Limit %s of policy %s allows %s.", a.Rate.Limit.Name, a.Policy.Name, a.Rate.Title)
+	return fmt.Sprintf("Limit %s of policy %s allows %s.", a.Limit.Name, a.Policy.Name, a.Rate.Title)
 }
 
 // metadata names the limit for access logs and later filters, below envoy.filters.http.ext_authz.
-func metadata(outcome, policyName string, r *policy.Rate) *structpb.Struct {
+func metadata(outcome string, l *policy.Limit, r *policy.Rate) *structpb.Struct {
 	fields := map[string]*structpb.Value{
 		"weir_outcome": structpb.NewStringValue(outcome),
-		"weir_policy":  structpb.NewStringValue(policyName),
+		"weir_policy":  structpb.NewStringValue(l.Policy.Name),
+		"weir_limit":   structpb.NewStringValue(l.Name),
 	}
 	if r != nil {
-		fields["weir_limit"] = structpb.NewStringValue(r.Limit.Name)
 		fields["weir_rate"] = structpb.NewStringValue(r.Title)
 	}
 	return &structpb.Struct{Fields: fields}

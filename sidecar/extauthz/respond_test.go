@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func limited(rule quota.Rule, title string, response policy.Response, a check.Answer) *check.Answer {
 	p := &policy.Policy{Name: "shop/orders", Response: response}
 	l := &policy.Limit{Policy: p, Name: "each-client"}
-	a.Policy, a.Rule = p, &rule
+	a.Policy, a.Limit, a.Rule = p, l, &rule
 	a.Rate = &policy.Rate{Limit: l, Rule: &rule, Title: title}
 	return &a
 }
@@ -48,13 +48,15 @@ func answers() map[string]struct {
 	}
 	ietf := policy.Response{Status: 429}
 	refusal := check.Answer{Outcome: metrics.Refused, RetryAfter: 300 * time.Millisecond, Reset: 900 * time.Millisecond}
-	shadow := limited(perSecond, "100/1s", ietf, check.Answer{Outcome: metrics.Allowed, Remaining: 7.9, Reset: time.Second})
+	shadow := limited(perSecond, "100/1s", ietf, check.Answer{Outcome: metrics.Allowed, Remaining: 7, Reset: time.Second})
 	shadow.WouldRefuse = &policy.Rate{Limit: &policy.Limit{Policy: shadow.Policy, Name: "writes"}, Title: "20/1s"}
+	unknown := limited(perSecond, "100/1s", ietf, check.Answer{Outcome: metrics.RefusedClient})
+	unknown.Rate, unknown.Rule = nil, nil
 	return map[string]c{
 		"allowed_no_policy": {&check.Answer{Outcome: metrics.NoPolicy}, caller{}},
-		"allowed":           {limited(perSecond, "100/1s", ietf, check.Answer{Remaining: 41.7, Reset: 1500 * time.Millisecond}), caller{}},
+		"allowed":           {limited(perSecond, "100/1s", ietf, check.Answer{Remaining: 41, Reset: 1500 * time.Millisecond}), caller{}},
 		"allowed_no_headers": {limited(perSecond, "100/1s", policy.Response{Headers: policy.HeadersNone},
-			check.Answer{Remaining: 41.7}), caller{}},
+			check.Answer{Remaining: 41}), caller{}},
 		"allowed_would_refuse": {shadow, caller{}},
 		"refused":              {limited(perSecond, "100/1s", ietf, refusal), caller{}},
 		"refused_xratelimit":   {limited(bucket, "5/500ms", policy.Response{Headers: policy.HeadersXRateLimit, Status: 503}, refusal), caller{}},
@@ -66,8 +68,7 @@ func answers() map[string]struct {
 			caller{origin: "https://shop.example"}},
 		"refused_cors_without_origin": {limited(perSecond, "100/1s", policy.Response{Status: 429, CORS: true}, refusal), caller{}},
 		"refused_grpc":                {limited(perSecond, "100/1s", ietf, refusal), caller{grpc: true}},
-		"refused_client": {&check.Answer{Outcome: metrics.RefusedClient,
-			Policy: &policy.Policy{Name: "shop/orders", Response: ietf}}, caller{}},
+		"refused_client":              {unknown, caller{}},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/weirproxy/weir/api/v1alpha1"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
@@ -67,7 +68,21 @@ func Marshal(doc *v1alpha1.QuotaPolicy) ([]byte, error) {
 	if err := e.Encode(doc); err != nil {
 		return nil, fmt.Errorf("write policy %s: %w", doc.Metadata.Name, err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return escapeForYAML(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// escapeForYAML escapes the characters that JSON may hold as they are and YAML reads otherwise or
+// refuses: Parse reads both by one parser.
+func escapeForYAML(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if r >= 0x7f && r <= 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			out = fmt.Appendf(out, `\u%04x`, r)
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
 }
 
 // Encode makes the value of a record in weir.policies: the document with its secrets hashed, and

@@ -231,7 +231,7 @@ func (c *checker) counters(field string, l *v1alpha1.Limit, s *v1alpha1.QuotaPol
 			c.fail(at(field, i), err.Error(), suggest(string(counter), known)+"want Client, Endpoint, Method, Host or Header:NAME")
 			continue
 		}
-		c.unique(at(field, i), fmt.Sprint(d.Kind, d.Name), i, field, seen)
+		c.unique(at(field, i), d.String(), i, field, seen)
 	}
 	if slices.Contains(l.Counters, v1alpha1.CounterClient) && len(s.Client) == 0 {
 		c.fail(field, "counts by Client, but spec.client names no source", "say in spec.client how to tell who is calling")

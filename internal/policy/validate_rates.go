@@ -51,7 +51,7 @@ func rateKey(r *v1alpha1.Rate) (string, bool) {
 	if r.Algorithm == v1alpha1.Calendar {
 		return fmt.Sprintf("Calendar %s %s", r.Period, zoneOf(r)), r.Period != ""
 	}
-	if r.Window == nil {
+	if r.Window == nil || r.Window.Duration <= 0 {
 		return "", false
 	}
 	algorithm := r.Algorithm

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -59,6 +60,9 @@ func (c *Client) open(ctx context.Context, addr string, read time.Duration) (*li
 	})
 	if err != nil {
 		l.close()
+		if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("it closed the connection; does its listener want other tls or sasl settings, or another user or password? %w", err)
+		}
 		return nil, fmt.Errorf("connect to Kafka broker %s: %w", addr, err)
 	}
 	return l, nil

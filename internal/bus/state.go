@@ -53,7 +53,7 @@ func (s *states) now() string {
 // brief is the first line of an error as a reason that stays the same while its cause does: without
 // the local end of a connection ("127.0.0.1:40122->"), which is another each time.
 func brief(err error) string {
-	const longest = 200
+	const longest = 300
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	for {
 		arrow := strings.Index(s, "->")

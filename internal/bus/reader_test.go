@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"pgregory.net/rapid"
 )
 
 // taped reads into a tape: v:VALUE, caught:PARTITION, gap:FROM-TO, recreated.
@@ -234,4 +236,83 @@ func down(k interface{ Cluster() *kfake.Cluster }) (up func()) {
 		}
 	})
 	return func() { close(over) }
+}
+
+// Stopping does not wait for a fetch that waits for records.
+func TestReaderStopsAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 1)
+		r, got := taped(c, top, map[int32]From{0: {}})
+		r.cfg.MaxWait = time.Hour
+		stop := run(t, r.Run)
+		eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+		stop() // fails after 30 s
+	})
+}
+
+// A broker that takes a fetch and never answers is left after MaxWait and the request time-out.
+func TestReaderLeavesASilentBroker(t *testing.T) {
+	k, c := fake(t)
+	top := topic(t, c, 1)
+	mustPut(t, c, top, 0, "a")
+	c.cfg.RequestTimeout = 50 * time.Millisecond
+	k.Cluster().ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, nil, true })
+	r, got := taped(c, top, map[int32]From{0: {}})
+	r.cfg.MaxWait = 10 * time.Millisecond
+	run(t, r.Run)
+	eventually(t, "a is read", func() bool { return got.has("v:a") })
+}
+
+// Compaction may leave nothing at the end: the last offsets are then never read, and must not be waited for.
+func TestReaderIsCaughtUpWhereCompactionEmptiedTheEnd(t *testing.T) {
+	k, c := fake(t)
+	top := topic(t, c, 1, "cleanup.policy", "compact", "delete.retention.ms", "0")
+	w := NewWriter(c, WriterConfig{})
+	defer w.Close()
+	for _, v := range [][]byte{[]byte("a"), []byte("b"), nil} {
+		got := make(chan Ack, 1)
+		if err := w.Send(top, 0, []byte("key"), v, func(a Ack) { got <- a }); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-got; a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	time.Sleep(2 * time.Millisecond) // the tombstone must be older than delete.retention.ms
+	k.Cluster().Compact()
+	r, got := taped(c, top, map[int32]From{0: {}})
+	run(t, r.Run)
+	eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+	if got.String() != "caught:0" {
+		t.Skipf("the broker compacted otherwise: %s", got)
+	}
+}
+
+// What batch.add takes from records: those at or above the offset asked for, in order, and the offset after the last.
+func TestBatchTakesEachRecordFromTheOffsetOn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.Int64Range(0, 100).Draw(t, "first")
+		deltas := rapid.SliceOfNDistinct(rapid.Int64Range(0, 50), 1, 10, rapid.ID[int64]).Draw(t, "deltas")
+		slices.Sort(deltas)
+		gap := rapid.Int64Range(0, 5).Draw(t, "compacted away after the last")
+		offset := rapid.Int64Range(first, first+deltas[len(deltas)-1]).Draw(t, "offset")
+		rb := &sarama.RecordBatch{FirstOffset: first, LastOffsetDelta: int32(deltas[len(deltas)-1] + gap),
+			Control: rapid.Bool().Draw(t, "control")}
+		var want []int64
+		for _, d := range deltas {
+			rb.Records = append(rb.Records, &sarama.Record{OffsetDelta: d})
+			if first+d >= offset && !rb.Control {
+				want = append(want, first+d)
+			}
+		}
+		b := batch{next: offset}
+		b.add("t", 0, offset, rb)
+		var got []int64
+		for _, m := range b.messages {
+			got = append(got, m.Offset)
+		}
+		if !slices.Equal(got, want) || b.next != first+deltas[len(deltas)-1]+gap+1 {
+			t.Fatalf("got %v next %d, want %v", got, b.next, want)
+		}
+	})
 }

@@ -33,6 +33,8 @@ type Config struct {
 	// BytesPerSecond and BatchesPerSecond are the budget of the decisions partition. Defaults
 	// 256 KiB and 60.
 	BytesPerSecond, BatchesPerSecond float64
+
+	flushBatch int // counters a flush
 }
 
 func (c Config) withDefaults() Config {
@@ -44,6 +46,7 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxWaiting, 65_536)
 	def(&c.BytesPerSecond, 256<<10)
 	def(&c.BatchesPerSecond, 60)
+	def(&c.flushBatch, flushBatch)
 	return c
 }
 

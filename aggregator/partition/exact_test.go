@@ -19,7 +19,7 @@ func TestEachUnitCountsOnce(t *testing.T) {
 		pods := []*podSim{w.pod("shop/x", 1), w.pod("shop/y", 2)}
 		var old []*wirev1.UsageMessage // for repeats, late
 		var late []*store.Flush
-		mayCrash := true
+		w.flushBatch = rapid.IntRange(1, 3).Draw(t, "flush batch")
 		w.claim()
 		steps := map[string]func(*rapid.T){
 			"": func(*rapid.T) {},
@@ -63,36 +63,27 @@ func TestEachUnitCountsOnce(t *testing.T) {
 					err = store.ErrUnavailable
 				}
 				w.own.Flushed(err, w.now)
-				if err == nil && !w.own.sink.rewrite {
-					mayCrash = true
-				}
 			},
 			"late flush": func(t *rapid.T) {
-				if len(late) > 0 && mayCrash { // after a loss a whole one may fill a hole it should not
+				if len(late) > 0 {
 					f := late[0]
 					late = late[1:]
 					_ = w.store.Flush(t.Context(), f)
 				}
 			},
 			"store emptied": func(*rapid.T) {
-				if w.own.Live() && w.own.loading+len(w.own.toLoad) == 0 && len(w.own.all) > 0 && mayCrash && known(w, ids, pods) {
+				if w.mirrored() { // else owner and data are lost together (DESIGN 6)
 					w.store.Empty()
-					mayCrash, late = false, nil
 				}
 			},
-			"new owner": func(*rapid.T) {
-				if mayCrash {
-					w.claim()
-				}
-			},
-			"tick": func(*rapid.T) { w.tick() },
+			"new owner": func(*rapid.T) { w.claim() },
+			"tick":      func(*rapid.T) { w.tick() },
 		}
 		steps["advance"] = func(t *rapid.T) { w.advance(time.Duration(rapid.IntRange(0, 40).Draw(t, "ms")) * time.Millisecond) }
 		t.Repeat(steps)
 		for _, p := range pods {
 			p.deliver()
 		}
-		w.settle()
 		w.settle()
 		for _, id := range ids {
 			want := pods[0].admitted(id) + pods[1].admitted(id)
@@ -103,16 +94,10 @@ func TestEachUnitCountsOnce(t *testing.T) {
 	})
 }
 
-// known: the owner has met every counter that was ever reported, so that nothing is in the store alone.
-func known(w *world, ids [][]byte, pods []*podSim) bool {
-	for _, id := range ids {
-		reported := false
-		for _, p := range pods {
-			for _, s := range p.slots {
-				reported = reported || string(s.identity) == string(id) && s.acked > 0
-			}
-		}
-		if c := w.own.counters[w.keys.ID(id)]; reported && (c == nil || c.phase != live) {
+// mirrored: the owner has in memory all that the store has.
+func (w *world) mirrored() bool {
+	for id := range w.store.Snapshot(0) {
+		if c := w.own.counters[id]; c == nil || c.phase != live {
 			return false
 		}
 	}

@@ -17,7 +17,7 @@ type sink struct {
 
 	sequence, known uint64
 	rewrite         bool // all that live is being rewritten
-	started         bool // the rewrite's first flush was sent
+	started         bool // the rewrite's first flush is written: a loss can be told again
 	failures        int
 	readable        bool
 	next            quota.Time // no flush before
@@ -65,7 +65,7 @@ func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 	offset, appended := p.safeOffset()
 	f.Offset, f.Appended = offset, int64(appended)
 	f.Clean = final && offset == p.watermark
-	s.inFlight, s.started = true, true
+	s.inFlight = true
 	s.flight = *f
 	s.flight.Counters = nil
 	return f
@@ -80,7 +80,7 @@ func (p *Partition) recordDue(now quota.Time) bool {
 // take moves up to a batch of dirty counters into the flush.
 func (p *Partition) take(now quota.Time) []store.Counter {
 	s := &p.sink
-	n := min(len(s.dirty), flushBatch)
+	n := min(len(s.dirty), p.cfg.flushBatch)
 	out := make([]store.Counter, 0, n)
 	s.flying = s.flying[:0]
 	for _, c := range s.dirty[:n] {
@@ -149,7 +149,7 @@ func (p *Partition) flushDone(now quota.Time) {
 	p.stats.Flushes++
 	p.stats.FlushedCounters += uint64(len(s.flying))
 	s.flying = s.flying[:0]
-	s.failures = 0
+	s.failures, s.started = 0, true
 	s.known = s.flight.Sequence
 	s.stored, s.storedAppended, s.storedAt = s.flight.Offset, quota.Millis(s.flight.Appended), now
 	if s.rewrite && len(s.dirty) == 0 {
@@ -162,7 +162,6 @@ func (p *Partition) flushFailed(now quota.Time) {
 	s := &p.sink
 	p.stats.FlushErrors++
 	s.failures++
-	s.started = false
 	pause := min(p.cfg.StoreFlush<<min(s.failures, 5), 2*time.Second)
 	s.next = now + quota.Time(pause)
 	var dirty []*counter

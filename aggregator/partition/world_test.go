@@ -79,9 +79,10 @@ type world struct {
 	// skew is how the broker's clock differs from monotonic time.
 	skew quota.Millis
 
-	own  *Partition
-	cfg  Config
-	next int // offset that the owner reads next
+	own        *Partition
+	cfg        Config
+	next       int // offset that the owner reads next
+	flushBatch int
 	// batches that the owner sent.
 	batches []*wirev1.DecisionBatch
 }
@@ -91,7 +92,9 @@ func newWorld(t fataler) *world {
 		set: policy.NewSet([]*policy.Policy{policyOf(1, sliding(1000, time.Second))})}
 }
 
-func (w *world) clock() quota.Millis { return start + w.skew + quota.Millis(w.now/quota.Time(time.Millisecond)) }
+func (w *world) clock() quota.Millis {
+	return start + w.skew + quota.Millis(w.now/quota.Time(time.Millisecond))
+}
 
 func (w *world) advance(d time.Duration) { w.now += quota.Time(d) }
 
@@ -110,7 +113,7 @@ func (w *world) claim() *Partition {
 	epoch := w.append(&wirev1.UsageMessage{Body: &wirev1.UsageMessage_Claim{Claim: &wirev1.Claim{
 		KeyFingerprint: w.keys.Fingerprint(), Instance: "a", Nonce: nonce, LogId: w.logID[:],
 	}}})
-	w.cfg = Config{Partitions: 1, Owner: store.Owner{LogID: w.logID, Epoch: epoch}, Nonces: []uint64{nonce}, Instance: "a", Keys: w.keys}
+	w.cfg = Config{Partitions: 1, Owner: store.Owner{LogID: w.logID, Epoch: epoch}, Nonces: []uint64{nonce}, Instance: "a", Keys: w.keys, flushBatch: w.flushBatch}
 	before, err := w.store.Claim(nil, w.cfg.Owner) //nolint:staticcheck // the memory store takes none
 	if err != nil {
 		w.t.Fatal(err)

@@ -36,7 +36,9 @@ func NormalizePath(raw string, buf []byte) (Path, []byte) {
 	p := Path{kept: string(buf)}
 	if escapedSlash {
 		buf, _ = appendPath(buf[:0], raw, true)
-		p.split = string(buf)
+		if string(buf) != p.kept {
+			p.split = string(buf)
+		}
 	}
 	return p, buf
 }

@@ -64,7 +64,7 @@ func addressDimension(s *scan, src *policy.ClientSource) (wirev1.Dimension, bool
 		bits = src.IPv4Prefix
 	}
 	prefix, err := addr.Prefix(bits)
-	if err != nil { // no address
+	if err != nil || !addr.IsValid() {
 		return wirev1.Dimension{}, false
 	}
 	from := len(s.scratch)

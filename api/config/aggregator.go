@@ -4,26 +4,26 @@ import "time"
 
 // Aggregator is weir-aggregator's configuration: the owner of usage partitions.
 type Aggregator struct {
-	// Instance names this process among the installation's aggregators, the same after a restart (a
+	// Instance is this process's name among the installation's aggregators, the same after a restart (a
 	// StatefulSet's pod name), so that a quick restart moves no partition. Empty: the host's name.
 	Instance string `yaml:"instance"`
 	// Group is the consumer group by which aggregators share the partitions.
 	Group string `yaml:"group"`
-	// Handover on SIGTERM: Leave passes partitions on at once; Stay keeps them for a restart within the
-	// session time-out, for StatefulSets that restart in place.
+	// Handover is what SIGTERM does: Leave passes partitions on at once; Stay keeps them for a restart
+	// within the session time-out, for StatefulSets that restart in place.
 	Handover string `yaml:"handover"`
 	// Policies is a directory of QuotaPolicy files (*.yaml, *.yml, *.json), published with origin file and
 	// looked through each second. Every aggregator that is given one has the same files. Empty: none.
 	Policies string `yaml:"policies"`
-	// IdentityKeyFile holds the installation's identity key, 32 bytes: the same for every program. `weir
-	// key` makes one.
+	// IdentityKeyFile is the file of the installation's identity key, 32 bytes: the same for every program.
+	// `weir key` makes one.
 	IdentityKeyFile string `yaml:"identityKeyFile"`
 	// Flush is how often sidecars report. Longer costs Kafka less and lets a first front pass longer.
 	Flush time.Duration `yaml:"flush"`
 	// Tick is how often an owner decides while a counter is hot. Longer costs Kafka less.
 	Tick time.Duration `yaml:"tick"`
-	// MaxCountersPerTarget bounds the counters that one target may have alive, and so memory here and in
-	// Redis; beyond it new keys share their limit's overflow counter.
+	// MaxCountersPerTarget is how many counters one target may have alive; it bounds memory here and in
+	// Redis. Beyond it new keys share their limit's overflow counter.
 	MaxCountersPerTarget int `yaml:"maxCountersPerTarget"`
 	// Topics is how the topics are made, by `weir-aggregator topics ensure`.
 	Topics TopicSettings `yaml:"topics"`
@@ -41,7 +41,7 @@ type Aggregator struct {
 
 // TopicSettings is how the topics are made.
 type TopicSettings struct {
-	// Partitions of usage and of decisions: how far the work can be shared out. Fixed at installation.
+	// Partitions is how many usage and decisions have: how far the work can be shared out. Fixed at installation.
 	Partitions int32 `yaml:"partitions"`
 	// Replication is the number of replicas; -1 is the brokers' own default. 3 is right for production.
 	Replication int16 `yaml:"replication"`
@@ -53,15 +53,15 @@ type TopicSettings struct {
 type Redis struct {
 	// Addresses are host:port: the server, some of the cluster's nodes, or the sentinels.
 	Addresses []string `yaml:"addresses"`
-	// Cluster: the addresses are nodes of a Redis Cluster.
+	// Cluster is whether the addresses are nodes of a Redis Cluster.
 	Cluster bool `yaml:"cluster"`
 	// Sentinel is for addresses that are sentinels.
 	Sentinel Sentinel `yaml:"sentinel"`
-	// Timeout bounds one call; a chunk of counters takes some milliseconds on a healthy server.
+	// Timeout is the bound of one call; a chunk of counters takes some milliseconds on a healthy server.
 	Timeout time.Duration `yaml:"timeout"`
-	// Username to authenticate as. Empty: the default user.
+	// Username is whom to authenticate as. Empty: the default user.
 	Username string `yaml:"username"`
-	// PasswordFile holds the password; a newline at its end is not part of it. Empty: none.
+	// PasswordFile is a file that holds the password; a newline at its end is not part of it. Empty: none.
 	PasswordFile string `yaml:"passwordFile"`
 	// TLS of the connections to Redis.
 	TLS TLS `yaml:"tls"`
@@ -71,9 +71,9 @@ type Redis struct {
 type Sentinel struct {
 	// Master is the name of the master set; with it the addresses are sentinels. Empty: there are none.
 	Master string `yaml:"master"`
-	// Username to authenticate with the sentinels themselves. Empty: the default user.
+	// Username is whom to authenticate as with the sentinels themselves. Empty: the default user.
 	Username string `yaml:"username"`
-	// PasswordFile holds the password for the sentinels themselves. Empty: none.
+	// PasswordFile is a file that holds the password for the sentinels themselves. Empty: none.
 	PasswordFile string `yaml:"passwordFile"`
 }
 

@@ -4,18 +4,18 @@ import "time"
 
 // Log is what a program writes to stderr: one JSON object a line.
 type Log struct {
-	// Level of detail: debug, info, warn or error. A line is written when a state changes, never for a
+	// Level is the detail: debug, info, warn or error. A line is written when a state changes, never for a
 	// request, so info suits production.
 	Level string `yaml:"level"`
 }
 
 // Admin is the program's own HTTP server: /healthz, /readyz, /metrics, and /debug for this machine.
 type Admin struct {
-	// Address to listen on: tcp://host:port or unix:///path?mode=0660. /debug answers on loopback
+	// Address is where to listen: tcp://host:port or unix:///path?mode=0660. /debug answers on loopback
 	// only, wherever this listens. Empty: no admin server, and then no probes either.
 	Address string `yaml:"address"`
-	// MetricsAddress serves /metrics alone, apart from the rest, so that a network policy can open it
-	// to the collector only. Empty: /metrics is served on the address above.
+	// MetricsAddress is for /metrics alone, apart from the rest, so that a network policy can open it to
+	// the collector only. Empty: /metrics is served on the address above.
 	MetricsAddress string `yaml:"metricsAddress"`
 }
 
@@ -23,12 +23,12 @@ type Admin struct {
 type Kafka struct {
 	// Brokers are host:port addresses to start from; one that answers is enough.
 	Brokers []string `yaml:"brokers"`
-	// ClientID names this client in the brokers' logs, metrics and quotas. Empty: the program's name.
+	// ClientID is this client's name in the brokers' logs, metrics and quotas. Empty: the program's name.
 	ClientID string `yaml:"clientID"`
 	// RackID is where this program runs, in the brokers' terms (broker.rack). With a rack-aware replica
 	// selector on the brokers, reads then stay within the rack. Empty: reads go to the leader.
 	RackID string `yaml:"rackID"`
-	// Acks a record waits for: all (in-sync replicas) or leader. leader is faster by one hop and may
+	// Acks is what a record waits for: all (in-sync replicas) or leader. leader is faster by one hop and may
 	// lose what a failing broker alone had; counts heal with the next report.
 	Acks string `yaml:"acks"`
 	// TLS of the connections to brokers.
@@ -41,7 +41,7 @@ type Kafka struct {
 
 // TLS of the connections to a server.
 type TLS struct {
-	// Enabled encrypts the connections.
+	// Enabled is whether connections are encrypted.
 	Enabled bool `yaml:"enabled"`
 	// CAFile is a PEM file of the authorities that sign servers' certificates. Empty: the system's.
 	CAFile string `yaml:"caFile"`
@@ -59,9 +59,9 @@ type SASL struct {
 	// Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Empty: no authentication. PLAIN sends the
 	// password as it is: use it with TLS only.
 	Mechanism string `yaml:"mechanism"`
-	// Username to authenticate as.
+	// Username is whom to authenticate as.
 	Username string `yaml:"username"`
-	// PasswordFile holds the password; a newline at its end is not part of it.
+	// PasswordFile is a file that holds the password; a newline at its end is not part of it.
 	PasswordFile string `yaml:"passwordFile"`
 }
 

@@ -6,9 +6,9 @@ package config
 func Doc(field string) string {
 	switch field {
 	case "Admin.Address":
-		return "Address to listen on: tcp://host:port or unix:///path?mode=0660. /debug answers on loopback only, wherever this listens. Empty: no admin server, and then no probes either."
+		return "Address is where to listen: tcp://host:port or unix:///path?mode=0660. /debug answers on loopback only, wherever this listens. Empty: no admin server, and then no probes either."
 	case "Admin.MetricsAddress":
-		return "MetricsAddress serves /metrics alone, apart from the rest, so that a network policy can open it to the collector only. Empty: /metrics is served on the address above."
+		return "MetricsAddress is for /metrics alone, apart from the rest, so that a network policy can open it to the collector only. Empty: /metrics is served on the address above."
 	case "Aggregator.Admin":
 		return "Admin is the program's own HTTP server."
 	case "Aggregator.Flush":
@@ -16,17 +16,17 @@ func Doc(field string) string {
 	case "Aggregator.Group":
 		return "Group is the consumer group by which aggregators share the partitions."
 	case "Aggregator.Handover":
-		return "Handover on SIGTERM: Leave passes partitions on at once; Stay keeps them for a restart within the session time-out, for StatefulSets that restart in place."
+		return "Handover is what SIGTERM does: Leave passes partitions on at once; Stay keeps them for a restart within the session time-out, for StatefulSets that restart in place."
 	case "Aggregator.IdentityKeyFile":
-		return "IdentityKeyFile holds the installation's identity key, 32 bytes: the same for every program. `weir key` makes one."
+		return "IdentityKeyFile is the file of the installation's identity key, 32 bytes: the same for every program. `weir key` makes one."
 	case "Aggregator.Instance":
-		return "Instance names this process among the installation's aggregators, the same after a restart (a StatefulSet's pod name), so that a quick restart moves no partition. Empty: the host's name."
+		return "Instance is this process's name among the installation's aggregators, the same after a restart (a StatefulSet's pod name), so that a quick restart moves no partition. Empty: the host's name."
 	case "Aggregator.Kafka":
 		return "Kafka is where usage comes from and decisions go."
 	case "Aggregator.Log":
 		return "Log is what is written to stderr."
 	case "Aggregator.MaxCountersPerTarget":
-		return "MaxCountersPerTarget bounds the counters that one target may have alive, and so memory here and in Redis; beyond it new keys share their limit's overflow counter."
+		return "MaxCountersPerTarget is how many counters one target may have alive; it bounds memory here and in Redis. Beyond it new keys share their limit's overflow counter."
 	case "Aggregator.Policies":
 		return "Policies is a directory of QuotaPolicy files (*.yaml, *.yml, *.json), published with origin file and looked through each second. Every aggregator that is given one has the same files. Empty: none."
 	case "Aggregator.Redis":
@@ -38,11 +38,11 @@ func Doc(field string) string {
 	case "Aggregator.Topics":
 		return "Topics is how the topics are made, by `weir-aggregator topics ensure`."
 	case "Kafka.Acks":
-		return "Acks a record waits for: all (in-sync replicas) or leader. leader is faster by one hop and may lose what a failing broker alone had; counts heal with the next report."
+		return "Acks is what a record waits for: all (in-sync replicas) or leader. leader is faster by one hop and may lose what a failing broker alone had; counts heal with the next report."
 	case "Kafka.Brokers":
 		return "Brokers are host:port addresses to start from; one that answers is enough."
 	case "Kafka.ClientID":
-		return "ClientID names this client in the brokers' logs, metrics and quotas. Empty: the program's name."
+		return "ClientID is this client's name in the brokers' logs, metrics and quotas. Empty: the program's name."
 	case "Kafka.RackID":
 		return "RackID is where this program runs, in the brokers' terms (broker.rack). With a rack-aware replica selector on the brokers, reads then stay within the rack. Empty: reads go to the leader."
 	case "Kafka.SASL":
@@ -52,13 +52,13 @@ func Doc(field string) string {
 	case "Kafka.Topics":
 		return "Topics in use, to be changed where several installations share a Kafka cluster."
 	case "Log.Level":
-		return "Level of detail: debug, info, warn or error. A line is written when a state changes, never for a request, so info suits production."
+		return "Level is the detail: debug, info, warn or error. A line is written when a state changes, never for a request, so info suits production."
 	case "Pod.Labels":
-		return "Labels of the pod, for policies on a Service: its selector is matched against them."
+		return "Labels are the pod's, for policies on a Service: its selector is matched against them."
 	case "Pod.Name":
-		return "Name of the pod, unique in its namespace. Empty: the host's name."
+		return "Name is the pod's, unique in its namespace. Empty: the host's name."
 	case "Pod.Namespace":
-		return "Namespace of the pod. With the name it names this sidecar in reports and status."
+		return "Namespace is the pod's. With the name it names this sidecar in reports and status."
 	case "Pod.OwnerKind":
 		return "OwnerKind is the kind of the workload that the pod belongs to (Deployment, StatefulSet, …), for policies on it."
 	case "Pod.OwnerName":
@@ -66,33 +66,33 @@ func Doc(field string) string {
 	case "Redis.Addresses":
 		return "Addresses are host:port: the server, some of the cluster's nodes, or the sentinels."
 	case "Redis.Cluster":
-		return "Cluster: the addresses are nodes of a Redis Cluster."
+		return "Cluster is whether the addresses are nodes of a Redis Cluster."
 	case "Redis.PasswordFile":
-		return "PasswordFile holds the password; a newline at its end is not part of it. Empty: none."
+		return "PasswordFile is a file that holds the password; a newline at its end is not part of it. Empty: none."
 	case "Redis.Sentinel":
 		return "Sentinel is for addresses that are sentinels."
 	case "Redis.TLS":
 		return "TLS of the connections to Redis."
 	case "Redis.Timeout":
-		return "Timeout bounds one call; a chunk of counters takes some milliseconds on a healthy server."
+		return "Timeout is the bound of one call; a chunk of counters takes some milliseconds on a healthy server."
 	case "Redis.Username":
-		return "Username to authenticate as. Empty: the default user."
+		return "Username is whom to authenticate as. Empty: the default user."
 	case "SASL.Mechanism":
 		return "Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Empty: no authentication. PLAIN sends the password as it is: use it with TLS only."
 	case "SASL.PasswordFile":
-		return "PasswordFile holds the password; a newline at its end is not part of it."
+		return "PasswordFile is a file that holds the password; a newline at its end is not part of it."
 	case "SASL.Username":
-		return "Username to authenticate as."
+		return "Username is whom to authenticate as."
 	case "Sentinel.Master":
 		return "Master is the name of the master set; with it the addresses are sentinels. Empty: there are none."
 	case "Sentinel.PasswordFile":
-		return "PasswordFile holds the password for the sentinels themselves. Empty: none."
+		return "PasswordFile is a file that holds the password for the sentinels themselves. Empty: none."
 	case "Sentinel.Username":
-		return "Username to authenticate with the sentinels themselves. Empty: the default user."
+		return "Username is whom to authenticate as with the sentinels themselves. Empty: the default user."
 	case "Sidecar.Admin":
 		return "Admin is the program's own HTTP server."
 	case "Sidecar.IdentityKeyFile":
-		return "IdentityKeyFile holds the installation's identity key, 32 bytes: the same for every program. `weir key` makes one."
+		return "IdentityKeyFile is the file of the installation's identity key, 32 bytes: the same for every program. `weir key` makes one."
 	case "Sidecar.Kafka":
 		return "Kafka is where usage goes and decisions come from."
 	case "Sidecar.Listen":
@@ -100,11 +100,11 @@ func Doc(field string) string {
 	case "Sidecar.Log":
 		return "Log is what is written to stderr."
 	case "Sidecar.MaxCounters":
-		return "MaxCounters bounds how many counters have a slot of their own, and so the memory; beyond it new keys share their limit's overflow counter."
+		return "MaxCounters is how many counters may have a slot of their own; it bounds memory. Beyond it new keys share their limit's overflow counter."
 	case "Sidecar.Pod":
 		return "Pod is which pod this sidecar is in."
 	case "Sidecar.StateDir":
-		return "StateDir keeps the last good policies over a restart, in one file. It needs no backup. Empty: none are kept, and a restart while Kafka is away fails each check until it is back."
+		return "StateDir is where the last good policies are kept over a restart, in one file. It needs no backup. Empty: none are kept, and a restart while Kafka is away fails each check until it is back."
 	case "Sidecar.Stop":
 		return "Stop is how it ends."
 	case "Sidecar.Targets":
@@ -116,13 +116,13 @@ func Doc(field string) string {
 	case "TLS.CertFile":
 		return "CertFile is this client's certificate (PEM), for mutual TLS. It is read anew for each connection, so a rotated one is taken up."
 	case "TLS.Enabled":
-		return "Enabled encrypts the connections."
+		return "Enabled is whether connections are encrypted."
 	case "TLS.KeyFile":
 		return "KeyFile is the key of the certificate (PEM)."
 	case "TLS.ServerName":
 		return "ServerName is the name expected in servers' certificates. Empty: the host that is dialled."
 	case "Tool.IdentityKeyFile":
-		return "IdentityKeyFile holds the installation's identity key, 32 bytes: values of secret client sources are published as hashes made with it."
+		return "IdentityKeyFile is the file of the installation's identity key, 32 bytes: values of secret client sources are published as hashes made with it."
 	case "Tool.Kafka":
 		return "Kafka is where policies are published."
 	case "TopicNames.Decisions":
@@ -136,7 +136,7 @@ func Doc(field string) string {
 	case "TopicSettings.MinInSync":
 		return "MinInSync is min.insync.replicas; 0 is the brokers' own default. 2 is right with 3 replicas."
 	case "TopicSettings.Partitions":
-		return "Partitions of usage and of decisions: how far the work can be shared out. Fixed at installation."
+		return "Partitions is how many usage and decisions have: how far the work can be shared out. Fixed at installation."
 	case "TopicSettings.Replication":
 		return "Replication is the number of replicas; -1 is the brokers' own default. 3 is right for production."
 	default:

@@ -13,14 +13,14 @@ type Sidecar struct {
 	// pod's owner and labels: by hand, and for gateways whose Envoy names one of them in
 	// context_extensions["weir.target"].
 	Targets []string `yaml:"targets" flag:"target"`
-	// IdentityKeyFile holds the installation's identity key, 32 bytes: the same for every program. `weir
-	// key` makes one.
+	// IdentityKeyFile is the file of the installation's identity key, 32 bytes: the same for every program.
+	// `weir key` makes one.
 	IdentityKeyFile string `yaml:"identityKeyFile"`
-	// StateDir keeps the last good policies over a restart, in one file. It needs no backup. Empty:
-	// none are kept, and a restart while Kafka is away fails each check until it is back.
+	// StateDir is where the last good policies are kept over a restart, in one file. It needs no backup.
+	// Empty: none are kept, and a restart while Kafka is away fails each check until it is back.
 	StateDir string `yaml:"stateDir"`
-	// MaxCounters bounds how many counters have a slot of their own, and so the memory; beyond it new
-	// keys share their limit's overflow counter.
+	// MaxCounters is how many counters may have a slot of their own; it bounds memory. Beyond it new keys
+	// share their limit's overflow counter.
 	MaxCounters int `yaml:"maxCounters"`
 	// Kafka is where usage goes and decisions come from.
 	Kafka Kafka `yaml:"kafka"`
@@ -34,16 +34,16 @@ type Sidecar struct {
 
 // Pod is which pod a sidecar is in; the chart's injection sets it from the downward API.
 type Pod struct {
-	// Namespace of the pod. With the name it names this sidecar in reports and status.
+	// Namespace is the pod's. With the name it names this sidecar in reports and status.
 	Namespace string `yaml:"namespace"`
-	// Name of the pod, unique in its namespace. Empty: the host's name.
+	// Name is the pod's, unique in its namespace. Empty: the host's name.
 	Name string `yaml:"name"`
 	// OwnerKind is the kind of the workload that the pod belongs to (Deployment, StatefulSet, …), for
 	// policies on it.
 	OwnerKind string `yaml:"ownerKind"`
 	// OwnerName is the name of that workload.
 	OwnerName string `yaml:"ownerName"`
-	// Labels of the pod, for policies on a Service: its selector is matched against them.
+	// Labels are the pod's, for policies on a Service: its selector is matched against them.
 	Labels map[string]string `yaml:"labels"`
 }
 

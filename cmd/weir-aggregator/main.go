@@ -1,0 +1,18 @@
+// Command weir-aggregator owns usage partitions: it keeps totals in Redis, decides, and tells every
+// sidecar.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/weirproxy/weir/internal/cli"
+	"github.com/weirproxy/weir/internal/runner"
+)
+
+func main() {
+	ctx, stop := runner.SignalContext(context.Background())
+	code := cli.Execute(ctx, root(), os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	stop()
+	os.Exit(code)
+}

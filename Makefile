@@ -110,11 +110,16 @@ generate: $(BIN)/protogen $(BIN)/protoc-gen-go ## Make generated code anew (api/
 generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go ## Fail if generated code is out of date
 	$(BIN)/protogen -check -plugin $(BIN)/protoc-gen-go $(PROTOS)
 
+# The reference of the configuration, with a target that generate depends on.
+include docs.mk
+
 # The database of vulnerabilities is fetched at run time, so this is for
 # machines that may reach it, and no part of test.
 .PHONY: vulncheck
 vulncheck: ## Known vulnerabilities in what weir links (needs the network)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
+
+include docs.mk
 
 ##@ Tools and parts
 

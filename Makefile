@@ -110,9 +110,6 @@ generate: $(BIN)/protogen $(BIN)/protoc-gen-go ## Make generated code anew (api/
 generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go ## Fail if generated code is out of date
 	$(BIN)/protogen -check -plugin $(BIN)/protoc-gen-go $(PROTOS)
 
-# The reference of the configuration, with a target that generate depends on.
-include docs.mk
-
 # The database of vulnerabilities is fetched at run time, so this is for
 # machines that may reach it, and no part of test.
 .PHONY: vulncheck
@@ -163,7 +160,7 @@ $(TOOLS)/kafka/.installed: tools/kafka/pom.xml
 redis: ## Install redis-server with apt if it is not on PATH
 	@$(INSTALL) redis $(TOOLS)
 
-##@ Help
+##@ Others
 
 .PHONY: help
 help: ## This list

@@ -17,15 +17,17 @@ import (
 
 // grpcTarget asks a checker as Envoy's ext_authz filter does.
 type grpcTarget struct {
-	conns []*grpc.ClientConn
-	next  atomic.Uint64
+	conns  []*grpc.ClientConn
+	broken error
+	next   atomic.Uint64
 }
 
 // GRPC returns a target that asks the checker at address (unix:///path or
 // host:port) itself, over n connections in turn. A refusal is an answer with
 // the status that Envoy would send, an error of the call is an error. Lost
-// connections are made anew, tried at least every 100 ms.
-func GRPC(address string, n int) (Target, error) {
+// connections are made anew, tried at least every 100 ms. An address that
+// makes no sense is an error of each Do.
+func GRPC(address string, n int) Target {
 	t := &grpcTarget{}
 	for range n {
 		conn, err := grpc.NewClient(address,
@@ -36,14 +38,18 @@ func GRPC(address string, n int) (Target, error) {
 			}),
 		)
 		if err != nil {
-			return nil, errors.Join(err, t.Close())
+			t.broken = err
+			break
 		}
 		t.conns = append(t.conns, conn)
 	}
-	return t, nil
+	return t
 }
 
 func (t *grpcTarget) Do(ctx context.Context, r *Request) (Answer, error) {
+	if t.broken != nil {
+		return Answer{}, t.broken
+	}
 	conn := t.conns[t.next.Add(1)%uint64(len(t.conns))]
 	response, err := authv3.NewAuthorizationClient(conn).Check(ctx, checkRequest(r))
 	if err != nil {

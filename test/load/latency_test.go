@@ -9,7 +9,7 @@ import (
 )
 
 func TestBucketsCoverEveryValueOnce(t *testing.T) {
-	for us := uint64(0); us < 1<<14; us++ {
+	for us := range uint64(1 << 14) {
 		b := bucketOf(us)
 		if us > topOf(b) || (b > 0 && us <= topOf(b-1)) {
 			t.Fatalf("%d µs is in bucket %d, which ends at %d after %d", us, b, topOf(b), topOf(b-1))

@@ -188,11 +188,7 @@ func grpcServer(t *testing.T) (*checker, string) {
 
 func TestGRPCAsksAsEnvoyDoes(t *testing.T) {
 	check, address := grpcServer(t)
-	target, err := load.GRPC(address, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closing(t, target)
+	target := closing(t, load.GRPC(address, 2))
 
 	answer := do(t, target, &load.Request{
 		Method: "PUT", Path: "/ok?q", Header: map[string]string{"x-api-key": "acme"},
@@ -220,5 +216,12 @@ func TestGRPCAsksAsEnvoyDoes(t *testing.T) {
 	}
 	if _, err := target.Do(soon(t), &load.Request{Path: "/error"}); grpcstatus.Code(err) != codes.Unavailable {
 		t.Errorf("error of the call: %v", err)
+	}
+}
+
+func TestGRPCWithABadAddressFailsEachRequest(t *testing.T) {
+	target := closing(t, load.GRPC("no\x7fscheme://", 1))
+	if _, err := target.Do(soon(t), &load.Request{}); err == nil {
+		t.Error("answered")
 	}
 }

@@ -51,7 +51,9 @@ func BenchmarkRecord(b *testing.B) {
 			<-acked
 		}
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
 	})
 }
 

@@ -195,7 +195,7 @@ func viewOf(t *sarama.TopicMetadata) topicView {
 	return out
 }
 
-// ErrNoTopic: the topic, or the partition of it, does not exist.
+// ErrNoTopic says that a topic, or a partition of it, does not exist.
 var ErrNoTopic = errors.New("does not exist: make the topics with `weir-aggregator topics ensure`")
 
 // topic returns what is known of a topic since the given time, asking if nothing is.

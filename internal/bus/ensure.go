@@ -131,14 +131,9 @@ func createTopic(a sarama.ClusterAdmin, s spec, replication int16, dryRun bool) 
 }
 
 func alterTopic(a sarama.ClusterAdmin, s spec, dryRun bool) ([]Change, error) {
-	entries, err := a.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: s.name,
-		ConfigNames: slices.Sorted(maps.Keys(s.settings))})
+	have, err := describe(a, s.name, slices.Sorted(maps.Keys(s.settings)))
 	if err != nil {
 		return nil, fmt.Errorf("read the settings of topic %s: %w", s.name, err)
-	}
-	have := map[string]string{}
-	for _, e := range entries {
-		have[e.Name] = e.Value
 	}
 	var out []Change
 	alter := map[string]sarama.IncrementalAlterConfigsEntry{}
@@ -156,6 +151,25 @@ func alterTopic(a sarama.ClusterAdmin, s spec, dryRun bool) ([]Change, error) {
 	}
 	for i := range out {
 		out[i].Applied = true
+	}
+	return out, nil
+}
+
+// describe returns a topic's settings: those named, or all.
+func describe(a sarama.ClusterAdmin, topic string, names []string) (map[string]string, error) {
+	answers, err := a.DescribeConfigs([]*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic, ConfigNames: names}},
+		sarama.DescribeConfigsOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, r := range answers {
+		if r.ErrorCode != 0 {
+			return nil, fmt.Errorf("%w: %s", r.ErrorCode, r.ErrorMsg)
+		}
+		for _, e := range r.Configs {
+			out[e.Name] = e.Value
+		}
 	}
 	return out, nil
 }

@@ -34,7 +34,7 @@ type GroupConfig struct {
 	Ended func(partition int32, err error)
 }
 
-// ErrSlowStop: own did not return within StopTimeout of its context's end.
+// ErrSlowStop says that own did not return within StopTimeout of its context's end.
 var ErrSlowStop = errors.New("the partition's owner did not stop in time")
 
 func (c GroupConfig) withDefaults() GroupConfig {

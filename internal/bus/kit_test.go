@@ -37,9 +37,9 @@ func onEach(t *testing.T, f func(t *testing.T, c *Client)) {
 		_, c := fake(t)
 		f(t, c)
 	})
-	if real := os.Getenv("WEIR_TEST_KAFKA"); real != "" {
+	if addrs := os.Getenv("WEIR_TEST_KAFKA"); addrs != "" {
 		t.Run("real", func(t *testing.T) {
-			f(t, dial(t, Config{Brokers: strings.Split(real, ",")}))
+			f(t, dial(t, Config{Brokers: strings.Split(addrs, ",")}))
 		})
 	}
 }

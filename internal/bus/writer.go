@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// ErrClosed: the writer has been stopped.
+// ErrClosed says that the writer has been stopped.
 var ErrClosed = errors.New("the writer is stopped")
 
-// ErrTooLarge: the value is above WriterConfig.MaxBytes.
+// ErrTooLarge says that a record is above WriterConfig.MaxBytes.
 var ErrTooLarge = errors.New("the record is too large")
 
 // WriterConfig bounds a Writer. The zero value is usable.

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"net"
 	"testing"
 
@@ -66,7 +67,7 @@ func TestRedisForgetsOnFlush(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Flush()
-	if _, err := r.Server().Get("a"); err != miniredis.ErrKeyNotFound {
+	if _, err := r.Server().Get("a"); !errors.Is(err, miniredis.ErrKeyNotFound) {
 		t.Errorf("err %v", err)
 	}
 }

@@ -20,6 +20,7 @@ const (
 	ReasonConflict     = "policies_conflict"
 	ReasonNoPolicy     = "no_policy"
 	ReasonStateFile    = "state_file"
+	ReasonUsage        = "usage_topic"
 	ReasonReports      = "reports"
 	ReasonStrict       = "strict_unavailable"
 )

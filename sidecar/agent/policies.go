@@ -20,6 +20,8 @@ type policies struct {
 	installation *wirev1.Installation
 	// read: the topic has been read to its end once.
 	read bool
+	// changed: something has come since the last snapshot.
+	changed bool
 }
 
 // keptPolicy is one key of the topic.

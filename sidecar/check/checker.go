@@ -226,7 +226,7 @@ func (c *Checker) answer(snap *Snapshot, s *scratch, outs []quota.Outcome, r quo
 		a.Remaining, a.Reset, a.RetryAfter = o.Remaining, o.Reset, o.RetryAfter
 	}
 	if !r.OK {
-		a.Rate = rateOf(a.Limit, a.Rate, a.Rule)
+		a.Rate = RateOf(a.Limit, a.Rate, a.Rule)
 		snap.Limits[a.Limit].Refused.Inc()
 		return
 	}
@@ -249,9 +249,9 @@ func (c *Checker) shadow(snap *Snapshot, s *scratch, outs []quota.Outcome, a *An
 	}
 }
 
-// rateOf is the rate that a rule was compiled from: the limit's own, or an override's, whose title says
+// RateOf is the rate that a rule was compiled from: the limit's own, or an override's, whose title says
 // what was in force.
-func rateOf(l *policy.Limit, own *policy.Rate, rule *quota.Rule) *policy.Rate {
+func RateOf(l *policy.Limit, own *policy.Rate, rule *quota.Rule) *policy.Rate {
 	if own.Rule == rule {
 		return own
 	}

@@ -89,10 +89,30 @@ func (l *lane) observe(now quota.Time) bool {
 	for _, s := range l.dirty {
 		s.Counter.Observe(now, l.flush)
 	}
+	if l.inFlight == nil {
+		return true
+	}
 	for _, line := range l.inFlight.lines {
-		line.slot.Counter.Observe(now, l.flush)
+		if !line.slot.Listed { // else it was observed above
+			line.slot.Counter.Observe(now, l.flush)
+		}
 	}
 	return true
+}
+
+// Observe is to be called instead of Flush while reports cannot be sent at all.
+func (b *Builder) Observe(partition int32, now quota.Time) { b.lane(partition).observe(now) }
+
+// Wait is how long until some partition's flush is due; 0: one is. Urgent counters may come before.
+func (b *Builder) Wait(now quota.Time) time.Duration {
+	wait := DefaultFlush
+	for _, l := range b.lanes {
+		if len(l.dirty) == 0 && l.inFlight == nil {
+			continue
+		}
+		wait = min(wait, max(l.flush-time.Duration(now-max(l.last, l.observed)), time.Millisecond))
+	}
+	return wait
 }
 
 // Acknowledged says that the report is in the log.

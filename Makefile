@@ -55,11 +55,12 @@ clean-tools: ## Remove installed tools and parts
 ##@ Test
 
 .PHONY: test
-test: ## All that CI runs: tools, lint, generated code, unit tests, whole system
+test: ## All that CI runs: tools, lint, generated code, unit and whole-system tests
 	@$(MAKE) --no-print-directory -j2 tools parts
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory generate-check
 	@$(MAKE) --no-print-directory test-unit
+	@$(MAKE) --no-print-directory test-real
 	@$(MAKE) --no-print-directory test-system
 
 # Everything that needs no process beside it, under the race detector, with
@@ -69,6 +70,14 @@ UNIT = $$($(GO) list ./... | grep -v '^$(MODULE)/test/') $$($(GO) list ./test/lo
 .PHONY: test-unit
 test-unit: ## Unit and property tests with -race, fuzz seeds
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 15m $(if $(RUN),-run '$(RUN)') $(or $(PKG),$(UNIT))
+
+# Packages whose tests use a real Kafka or Redis where the environment names
+# one, and servers within their own process otherwise.
+REAL = $(addprefix ./,$(sort $(dir $(shell grep -rl --include='*_test.go' WEIR_TEST_ aggregator cmd internal sidecar))))
+
+.PHONY: test-real
+test-real: kafka redis ## Tests that know both in-process servers and real ones, on real ones
+	$(GO) run ./test/with $(GO) test -p 1 -count=1 -timeout 15m $(REAL)
 
 # One package at a time: each starts Kafka, Redis and Envoy of its own, and
 # two cores carry one such set well.

@@ -58,20 +58,21 @@ func def[T comparable](v *T, fallback T) {
 }
 
 const (
-	wantedPerHeader = 64
-	wantedAgain     = 250 * time.Millisecond // a text asked for is asked for again
-	waitTextFor     = 10 * time.Second       // an entry waits no longer for text or policy
-	headerTargets   = 5 * time.Second        // all targets are in a header at least so often
-	urgentGap       = 5 * time.Millisecond   // between batches
-	keepTotals      = 60 * time.Second       // beyond the window, here and in the store
-	slack           = 5 * time.Second        // beyond the window, before an unseen counter is empty
-	stuckLoad       = 200 * time.Millisecond // loads older than this defer renewals
-	maxPods         = 100_000
-	podSilence      = 10 * time.Minute
-	maxTargetsOwned = 100_000
-	loadBatch       = 1000
-	flushBatch      = 10_000
-	maxRequests     = 1e6         // a second, of one pod
-	maxBatch        = 800 << 10   // bytes of one message
-	emptyFlush      = time.Second // the record is written at least so often while reports come
+	wantedPerHeader  = 64
+	wantedAgain      = 250 * time.Millisecond // a text asked for is asked for again
+	waitTextFor      = 10 * time.Second       // an entry waits no longer for text or policy
+	headerTargets    = 5 * time.Second        // all targets are in a header at least so often
+	urgentGap        = 5 * time.Millisecond   // between batches
+	keepTotals       = 60 * time.Second       // beyond the window, here and in the store
+	slack            = 5 * time.Second        // beyond the window, before an unseen counter is empty
+	stuckLoad        = 200 * time.Millisecond // loads older than this defer renewals
+	maxPods          = 100_000
+	podSilence       = 10 * time.Minute
+	maxTargetsOwned  = 100_000
+	targetsPerHeader = 1000
+	loadBatch        = 1000
+	flushBatch       = 10_000
+	maxRequests      = 1e6         // a second, of one pod
+	maxBatch         = 800 << 10   // bytes of one message
+	emptyFlush       = time.Second // the record is written at least so often while reports come
 )

@@ -19,6 +19,8 @@ type sink struct {
 	rewrite         bool // all that live is being rewritten
 	started         bool // the rewrite's first flush is written: a loss can be told again
 	failures        int
+	final           bool // the flush in flight is the handover's
+	handedOver      bool // it was written, with all that was dirty
 	readable        bool
 	next            quota.Time // no flush before
 	stored          int64
@@ -50,7 +52,7 @@ func (p *Partition) NextFlush() quota.Time { return p.sink.next }
 // as handed over if all is in it.
 func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 	s := &p.sink
-	if s.inFlight || p.stopped != nil || (!final && now < s.next) {
+	if s.inFlight || p.stopped != nil || now < s.next && (!final || s.failures > 0) {
 		return nil
 	}
 	s.next = now + quota.Time(p.cfg.StoreFlush)
@@ -65,7 +67,7 @@ func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 	offset, appended := p.safeOffset()
 	f.Offset, f.Appended = offset, int64(appended)
 	f.Clean = final && offset == p.watermark
-	s.inFlight = true
+	s.inFlight, s.final = true, final
 	s.flight = *f
 	s.flight.Counters = nil
 	return f
@@ -127,6 +129,11 @@ func (p *Partition) safeOffset() (int64, quota.Millis) {
 	return offset, appended
 }
 
+// HandedOver reports that a final flush has written all that there was, and no batch is in flight.
+func (p *Partition) HandedOver() bool {
+	return p.sink.handedOver && !p.sink.inFlight && !p.out.inFlight
+}
+
 // Flushed takes the outcome of the flush in flight.
 func (p *Partition) Flushed(err error, now quota.Time) {
 	s := &p.sink
@@ -148,6 +155,7 @@ func (p *Partition) flushDone(now quota.Time) {
 	s := &p.sink
 	p.stats.Flushes++
 	p.stats.FlushedCounters += uint64(len(s.flying))
+	s.handedOver = s.final && len(s.dirty) == 0
 	s.flying = s.flying[:0]
 	s.failures, s.started = 0, true
 	s.known = s.flight.Sequence

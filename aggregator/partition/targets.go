@@ -113,21 +113,22 @@ func (p *Partition) relax(t *target) {
 	}
 }
 
-// headerTargets lists the targets for a header: those that changed, or all. Targets without pods
-// and counters are forgotten once a header has said so.
+// headerTargets lists the targets for a header: those that changed, or all; what does not fit goes
+// into the next one. Targets without pods and counters are forgotten once a header has said so.
 func (p *Partition) headerTargets(all bool) []*wirev1.TargetHeader {
-	list := p.out.changed
 	if all {
-		list = list[:0]
 		for name, t := range p.targets {
 			p.relax(t)
 			if t.pods == 0 && t.counters == 0 && !t.changed {
 				delete(p.targets, name)
 				continue
 			}
-			list = append(list, t)
+			p.changed(t)
 		}
 	}
+	n := min(len(p.out.changed), targetsPerHeader)
+	list := slices.Clone(p.out.changed[:n])
+	p.out.changed = slices.Delete(p.out.changed, 0, n)
 	slices.SortFunc(list, func(a, b *target) int { return cmp.Compare(a.name, b.name) })
 	out := make([]*wirev1.TargetHeader, len(list))
 	for i, t := range list {
@@ -137,6 +138,5 @@ func (p *Partition) headerTargets(all bool) []*wirev1.TargetHeader {
 			Overflow: slices.Sorted(maps.Keys(t.overflow)),
 		}
 	}
-	p.out.changed = list[:0]
 	return out
 }

@@ -172,6 +172,7 @@ func (w *world) settle() {
 	for range 10 {
 		w.read(len(w.log))
 		w.load()
+		w.now = max(w.now, w.own.NextFlush()) // after a failure
 		w.flush()
 	}
 }

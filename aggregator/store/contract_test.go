@@ -78,7 +78,7 @@ func owner(log LogID, epoch int64) Owner { return Owner{Partition: 3, LogID: log
 func whole(id wirev1.ID, through int64, v uint64) Counter {
 	return Counter{
 		ID: id, Through: through, TTL: time.Minute, Whole: true, Identity: []byte("\x01id\xff"),
-		Fields: []Field{{0, v}, {61, 1<<64 - 1}},
+		Fields: []Field{{Index: 0, Value: v}, {Index: 61, Value: 1<<64 - 1}},
 	}
 }
 
@@ -133,13 +133,13 @@ func roundTrip(t *testing.T, s subject) {
 	}))
 	must(t, s.Flush(t.Context(), &Flush{
 		Owner: owner(logA, 5), Sequence: 2, Known: 1, Offset: 41, Appended: 1001, OwnerTime: 1011, Clean: true,
-		Counters: []Counter{{ID: c1, Through: 41, TTL: time.Minute, Fields: []Field{{0, 13}, {2, 1 << 53}}}},
+		Counters: []Counter{{ID: c1, Through: 41, TTL: time.Minute, Fields: []Field{{Index: 0, Value: 13}, {Index: 2, Value: 1 << 53}}}},
 	}))
 	got := loaded(t, s, c1)
 	byIndex(got.Fields)
 	expect := Saved{
 		ID: c1, Found: true, Identity: []byte("\x01id\xff"), LogID: logA, Through: 41,
-		Fields: []Field{{0, 13}, {2, 1 << 53}, {61, 1<<64 - 1}},
+		Fields: []Field{{Index: 0, Value: 13}, {Index: 2, Value: 1 << 53}, {Index: 61, Value: 1<<64 - 1}},
 	}
 	if !reflect.DeepEqual(got, expect) {
 		t.Errorf("loaded %+v\nwant %+v", got, expect)
@@ -185,7 +185,7 @@ func lossIsSeen(t *testing.T, s subject) {
 	claim(t, s, owner(logA, 5))
 	must(t, s.Flush(t.Context(), &Flush{Owner: owner(logA, 5), Sequence: 1, Counters: []Counter{whole(c1, 1, 1), whole(c2, 1, 1)}}))
 	s.lose()
-	partial := Counter{ID: c1, Through: 2, TTL: time.Minute, Fields: []Field{{0, 2}}}
+	partial := Counter{ID: c1, Through: 2, TTL: time.Minute, Fields: []Field{{Index: 0, Value: 2}}}
 	want(t, s.Flush(t.Context(), &Flush{Owner: owner(logA, 5), Sequence: 2, Known: 1, Counters: []Counter{partial}}), ErrLost)
 	if got := loaded(t, s, c1); got.Found {
 		t.Errorf("part of a counter was written to an emptied store: %+v", got)

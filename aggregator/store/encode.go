@@ -177,7 +177,7 @@ func (s *Saved) set(name, value string) (err error) {
 	if err != nil {
 		return fmt.Errorf("field %s: %w", name, err)
 	}
-	s.Fields = append(s.Fields, Field{uint16(index), v})
+	s.Fields = append(s.Fields, Field{Index: uint16(index), Value: v})
 	return nil
 }
 

@@ -159,7 +159,7 @@ func mergeFields(old, add []Field) []Field {
 	}
 	out := make([]Field, 0, len(by))
 	for i, v := range by {
-		out = append(out, Field{i, v})
+		out = append(out, Field{Index: i, Value: v})
 	}
 	slices.SortFunc(out, func(a, b Field) int { return int(a.Index) - int(b.Index) })
 	return out

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
+	"github.com/weirproxy/weir/internal/quota"
 )
 
 // LogID is Kafka's id of weir.usage; offsets and epochs compare within one log id only.
@@ -34,10 +35,7 @@ type Record struct {
 }
 
 // Field is one number of a counter's state, under the index its Total gave it.
-type Field struct {
-	Index uint16
-	Value uint64
-}
+type Field = quota.Field
 
 // Counter is one counter of a flush. Values are absolute.
 type Counter struct {

@@ -166,7 +166,7 @@ func TestABadFlagValueIsRefused(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	keys := []string{"brokers", "clientID", "tls", "sasl"}
-	for in, want := range map[string]string{"broker": "brokers", "clientid": "clientID", "TLS": "tls", "sals": "", "zookeeper": "", "": ""} {
+	for in, want := range map[string]string{"broker": "brokers", "clientid": "clientID", "TLS": "tls", "sals": "sasl", "brkoers": "brokers", "zookeeper": "", "": ""} {
 		if got, ok := configfile.Nearest(in, keys); got != want || ok != (want != "") {
 			t.Errorf("Nearest(%q) = %q, %v; want %q", in, got, ok, want)
 		}

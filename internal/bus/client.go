@@ -20,6 +20,8 @@ type Client struct {
 	secrets secrets
 	log     *zap.Logger
 
+	asking chan struct{} // holds a value while a topic is asked for
+
 	mu   sync.Mutex
 	view *view
 }
@@ -36,7 +38,7 @@ func Dial(ctx context.Context, cfg Config, log *zap.Logger) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
-	c := &Client{cfg: cfg, secrets: sec, log: log, view: &view{}}
+	c := &Client{cfg: cfg, secrets: sec, log: log, view: &view{}, asking: make(chan struct{}, 1)}
 	return c, c.await(ctx)
 }
 
@@ -55,13 +57,13 @@ func (c *Client) await(ctx context.Context) error {
 	for {
 		err := c.Ping(ctx)
 		if err == nil {
-			said.set(c, "")
+			said.set(c, reason{})
 			return nil
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("kafka: gave up waiting for a broker of %v: %w", c.cfg.Brokers, err)
 		}
-		said.set(c, brief(err))
+		said.set(c, reasonOf(err))
 		if !pause(ctx, wait.step()) {
 			return fmt.Errorf("kafka: gave up waiting for a broker of %v: %w", c.cfg.Brokers, err)
 		}
@@ -138,6 +140,7 @@ func (c *Client) addrs() []string {
 
 // refresh asks for the brokers and, unless topic is "", that topic.
 func (c *Client) refresh(ctx context.Context, topic string) (*view, error) {
+	asked := time.Now()
 	var answer *sarama.MetadataResponse
 	err := c.any(ctx, func(b *sarama.Broker) (err error) {
 		answer, err = b.GetMetadata(metadataRequest(topic))
@@ -146,7 +149,7 @@ func (c *Client) refresh(ctx context.Context, topic string) (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask Kafka for its topics: %w", err)
 	}
-	return c.take(answer)
+	return c.take(answer, asked)
 }
 
 func metadataRequest(topic string) *sarama.MetadataRequest {
@@ -158,7 +161,7 @@ func metadataRequest(topic string) *sarama.MetadataRequest {
 }
 
 // take puts an answer into the view; topics that were not asked for stay.
-func (c *Client) take(answer *sarama.MetadataResponse) (*view, error) {
+func (c *Client) take(answer *sarama.MetadataResponse, asked time.Time) (*view, error) {
 	next := &view{brokers: map[int32]string{}, topics: map[string]topicView{}}
 	for _, b := range answer.Brokers {
 		next.brokers[b.ID()] = b.Addr()
@@ -173,7 +176,7 @@ func (c *Client) take(answer *sarama.MetadataResponse) (*view, error) {
 		delete(next.topics, t.Name)
 		switch t.Err {
 		case sarama.ErrNoError, sarama.ErrLeaderNotAvailable:
-			next.topics[t.Name] = viewOf(t)
+			next.topics[t.Name] = viewOf(t, asked)
 		case sarama.ErrTopicAuthorizationFailed:
 			refused = fmt.Errorf("topic %s: this user may not describe it: %w", t.Name, t.Err)
 		}
@@ -182,8 +185,8 @@ func (c *Client) take(answer *sarama.MetadataResponse) (*view, error) {
 	return next, refused
 }
 
-func viewOf(t *sarama.TopicMetadata) topicView {
-	out := topicView{id: TopicID(t.Uuid), parts: make([]partView, len(t.Partitions)), at: time.Now()}
+func viewOf(t *sarama.TopicMetadata, asked time.Time) topicView {
+	out := topicView{id: TopicID(t.Uuid), parts: make([]partView, len(t.Partitions)), at: asked}
 	for i := range out.parts {
 		out.parts[i] = partView{leader: -1, epoch: -1}
 	}
@@ -200,22 +203,34 @@ var ErrNoTopic = errors.New("does not exist: make the topics with `weir-aggregat
 
 // topic returns what is known of a topic since the given time, asking if nothing is.
 func (c *Client) topic(ctx context.Context, name string, since time.Time) (topicView, *view, error) {
-	c.mu.Lock()
-	v := c.view
-	c.mu.Unlock()
-	t, known := v.topics[name]
-	if known && !t.at.Before(since) {
+	if t, v := c.known(name); !t.at.Before(since) && t.parts != nil {
+		return t, v, nil
+	}
+	select { // when all lanes of a lost broker ask, one does so for all
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+		return topicView{}, nil, context.Cause(ctx)
+	}
+	if t, v := c.known(name); !t.at.Before(since) && t.parts != nil {
 		return t, v, nil
 	}
 	v, err := c.refresh(ctx, name)
 	if err != nil {
 		return topicView{}, nil, err
 	}
-	t, known = v.topics[name]
+	t, known := v.topics[name]
 	if !known {
 		return topicView{}, nil, fmt.Errorf("topic %s %w", name, ErrNoTopic)
 	}
 	return t, v, nil
+}
+
+// known returns what is known of a topic; without partitions if nothing is.
+func (c *Client) known(name string) (topicView, *view) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.view.topics[name], c.view
 }
 
 // leader returns the address of a partition's leader as known since the given time, and the topic.

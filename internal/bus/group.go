@@ -70,7 +70,7 @@ func NewGroup(c *Client, cfg GroupConfig) *Group {
 func (g *Group) Run(ctx context.Context, own func(ctx context.Context, partition int32) error) error {
 	o := newOwners(g.cfg, g.client.cfg, own)
 	m := &member{client: g.client, cfg: g.cfg, owners: o, plan: sarama.NewBalanceStrategyCooperativeSticky(),
-		generation: noGeneration, member: func() { g.said.set(g, "") }}
+		generation: noGeneration, member: func() { g.said.set(g, reason{}) }}
 	defer m.drop()
 	wait := g.client.backoff()
 	for ctx.Err() == nil {
@@ -81,12 +81,12 @@ func (g *Group) Run(ctx context.Context, own func(ctx context.Context, partition
 		if m.worked {
 			wait.reset()
 		}
-		d := wait.step()
+		why, d := reasonOf(err), wait.step()
 		if errors.Is(err, sarama.ErrFencedInstancedId) {
-			err = fmt.Errorf("another process runs as instance %q of group %s: give each its own", g.cfg.Instance, g.cfg.Group)
+			why.text = fmt.Sprintf("another process runs as instance %q of group %s: give each its own", g.cfg.Instance, g.cfg.Group)
 			d = g.cfg.Session
 		}
-		g.said.set(g, brief(err))
+		g.said.set(g, why)
 		pause(ctx, m.untilLost(d))
 	}
 	o.set(nil)

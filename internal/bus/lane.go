@@ -51,9 +51,9 @@ func (l *lane) finish(rec record, ack Ack) {
 	ack.Took = time.Since(rec.sent)
 	l.held.Add(-1)
 	if ack.Err == nil {
-		l.writer.states.set(l.laneKey, "")
+		l.writer.states.set(l.laneKey, reason{})
 	} else if !errors.Is(ack.Err, ErrClosed) {
-		l.writer.states.set(l.laneKey, brief(ack.Err))
+		l.writer.states.set(l.laneKey, reasonOf(ack.Err))
 	}
 	if rec.done != nil {
 		rec.done(ack)

@@ -84,7 +84,8 @@ func NewReader(c *Client, cfg ReaderConfig) *Reader {
 func (r *Reader) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for partition, from := range r.cfg.Partitions {
-		t := &tail{client: r.client, cfg: r.cfg, partition: partition, from: from, replica: -1}
+		t := &tail{client: r.client, cfg: r.cfg, partition: partition, from: from, replica: -1,
+			said: states{f: func(reason string) { r.cfg.State(partition, reason) }}}
 		all.Go(func() { t.run(ctx) })
 	}
 	all.Wait()
@@ -106,7 +107,7 @@ type tail struct {
 	checked  time.Time
 	since    time.Time // what is known of the topic must not be older
 	replica  int32     // a follower that the leader sent us to, or -1
-	reason   string
+	said     states
 	worked   bool // this session has fetched
 }
 
@@ -126,17 +127,10 @@ func (t *tail) run(ctx context.Context) {
 		}
 		t.replica, t.since = -1, time.Now()
 		t.cfg.Error(t.partition, err)
-		t.say(brief(err))
+		t.said.set(t, reasonOf(err))
 		if !pause(ctx, wait.step()) {
 			return
 		}
-	}
-}
-
-func (t *tail) say(reason string) {
-	if reason != t.reason {
-		t.reason = reason
-		t.cfg.State(t.partition, reason)
 	}
 }
 
@@ -167,7 +161,7 @@ func (t *tail) session(ctx context.Context) error {
 			return err
 		}
 		t.worked = true
-		t.say("")
+		t.said.set(t, reason{})
 		if !t.deliver(ctx, batch) {
 			return ctx.Err()
 		}

@@ -3,6 +3,7 @@ package bus
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
+
+	"github.com/weirproxy/weir/internal/embedded"
 )
 
 // taped reads into a tape: v:VALUE, caught:PARTITION, gap:FROM-TO, recreated.
@@ -288,6 +291,44 @@ func TestReaderIsCaughtUpWhereCompactionEmptiedTheEnd(t *testing.T) {
 	eventually(t, "d is read", func() bool { return got.has("v:d") })
 	if want := "caught:0 v:d"; got.String() != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// With a rack, reading goes to the replica that the leader names, and back to the leader when that fails.
+func TestReaderReadsFromTheReplicaOfItsRack(t *testing.T) {
+	k, err := embedded.StartKafka("", kfake.NumBrokers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.Close)
+	c := dial(t, Config{Brokers: []string{k.Addr()}, RackID: "here"})
+	top := topic(t, c, 1)
+	leader := k.Cluster().LeaderFor(top, 0)
+	follower := 1 - leader
+	k.Cluster().SetFollowers(top, 0, []int32{follower})
+	var served atomic.Int64
+	k.Cluster().ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster().KeepControl()
+		req := r.(*kmsg.FetchRequest)
+		if k.Cluster().CurrentNode() != leader || req.Rack != "here" {
+			served.Add(1)
+			return nil, nil, false
+		}
+		part := kmsg.NewFetchResponseTopicPartition()
+		part.HighWatermark, part.PreferredReadReplica, part.RecordBatches = 100, follower, []byte{}
+		answer := req.ResponseKind().(*kmsg.FetchResponse)
+		answer.Topics = []kmsg.FetchResponseTopic{{Topic: top, Partitions: []kmsg.FetchResponseTopicPartition{part}}}
+		return answer, nil, true
+	})
+	mustPut(t, c, top, 0, "a", "b")
+	r, got := taped(c, top, map[int32]From{0: {}})
+	run(t, r.Run)
+	eventually(t, "b is read", func() bool { return got.has("v:b") })
+	k.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Nodes: []int32{follower}, Err: kerr.ReplicaNotAvailable})
+	mustPut(t, c, top, 0, "c")
+	eventually(t, "c is read", func() bool { return got.has("v:c") })
+	if want := "v:a v:b caught:0 v:c"; got.String() != want || served.Load() == 0 {
+		t.Errorf("got %q, want %q; the follower served %d fetches", got, want, served.Load())
 	}
 }
 

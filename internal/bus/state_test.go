@@ -11,7 +11,7 @@ func TestReasonsComeOnChangeOnly(t *testing.T) {
 	for _, step := range []struct{ key, reason string }{
 		{"a", ""}, {"a", "x"}, {"a", "x"}, {"b", "w"}, {"b", ""}, {"b", "y"}, {"a", ""}, {"b", ""}, {"b", ""},
 	} {
-		s.set(step.key, step.reason)
+		s.set(step.key, reason{step.reason, step.reason})
 	}
 	if want := "[x] [y] []"; got.String() != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -12,6 +12,8 @@ type content interface {
 	sum() float64
 	// leaves is how much of S has left h from now.
 	leaves(h time.Duration) float64
+	// lag is how much longer than they should units stay in S, on average.
+	lag() time.Duration
 	// until is the time until S is below x; 0 if it is.
 	until(x float64) time.Duration
 	// setRule changes the amount.
@@ -118,13 +120,20 @@ func (w *window) put(i int64, n uint64) {
 
 func (w *window) sum() float64 { return float64(w.total) }
 
+// leaves counts the sub-buckets that are wholly within h: pods draw a straight line to it, which a burst's end at
+// the far end would lift too early.
 func (w *window) leaves(h time.Duration) float64 {
-	gone := (int64(w.now)*1000+h.Microseconds())*subBuckets/w.micros - windowSlots
+	gone := w.head - windowSlots + h.Microseconds()*subBuckets/w.micros
 	var sum uint64
 	for i := w.head - windowSlots + 1; i <= min(gone, w.head); i++ {
 		sum += w.slots[i%windowSlots]
 	}
 	return float64(sum)
+}
+
+// lag: half a sub-bucket, for a unit leaves with the whole one.
+func (w *window) lag() time.Duration {
+	return time.Duration(w.micros) * time.Microsecond / (2 * subBuckets)
 }
 
 func (w *window) until(x float64) time.Duration {

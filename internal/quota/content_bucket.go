@@ -59,6 +59,8 @@ func (b *bucket) leaves(h time.Duration) float64 {
 	return min(b.rate*float64(h)/float64(time.Millisecond), b.debt)
 }
 
+func (b *bucket) lag() time.Duration { return 0 }
+
 func (b *bucket) until(x float64) time.Duration {
 	if b.debt < x {
 		return 0

@@ -40,6 +40,7 @@ func (c *calendar) add(from, to Millis, n uint64, split Split) {
 	switch split {
 	case EndsAtReset:
 		to = min(to, nearest-1)
+		from = min(from, to)
 	case StartsAtReset:
 		from = max(from, nearest)
 	}
@@ -60,6 +61,8 @@ func (c *calendar) add(from, to Millis, n uint64, split Split) {
 
 func (c *calendar) sum() float64                 { return float64(c.count) }
 func (c *calendar) leaves(time.Duration) float64 { return 0 }
+
+func (c *calendar) lag() time.Duration { return 0 }
 
 func (c *calendar) until(x float64) time.Duration {
 	if float64(c.count) < x {

@@ -1,9 +1,6 @@
 package quota
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 const (
 	// thinBeyond is how many requests a thinned pod may be beyond its share (`b` in the thinning branches).
@@ -66,7 +63,8 @@ func judgeRecord(now Time, t *Take, v *view, rnd *Rand, o *Outcome) {
 		o.excess = float64(t.Cell.Offered()-v.incOffers) + a.c - v.s*x
 	}
 	if !o.OK {
-		o.RetryAfter = a.wait(now, v)
+		n, _ := t.Fleet.Pods()
+		o.RetryAfter = a.wait(now, v, n)
 	}
 }
 
@@ -135,22 +133,21 @@ func (v *view) beyond(x float64) float64 {
 	return v.over
 }
 
-// wait is how long the refused request would have to wait for its share to suffice.
-func (a *ask) wait(now Time, v *view) time.Duration {
-	var until float64
-	if v.has(flagCalendar) {
-		until = float64(v.nextWindow(now))
-	} else {
-		need := math.Inf(1)
-		if v.s > 0 {
-			need = a.need / v.s
-		}
-		until = v.reach(need) - v.lead - a.age
-		if v.has(flagPaced) && v.g > 0 {
-			until = max(until, min(need/v.g, v.w)-v.tau0-a.age)
-		}
+// wait is the soonest that the refused request could pass. A pod's share follows its demand, so a share
+// below the even one does not make it later.
+func (a *ask) wait(now Time, v *view, pods int) time.Duration {
+	if v.blocked > now {
+		return time.Duration(v.blocked - now)
 	}
-	return max(time.Duration(until), time.Duration(v.blocked-now), time.Millisecond)
+	if v.has(flagCalendar) {
+		return v.nextWindow(now)
+	}
+	need := a.need / max(v.s, 1/float64(pods))
+	until := v.reach(need) - v.lead - a.age
+	if v.has(flagPaced) && v.g > 0 {
+		until = max(until, min(need/v.g, v.w)-v.tau0-a.age)
+	}
+	return max(time.Duration(until), time.Millisecond)
 }
 
 // whole fills in what the answer says of the counter as a whole.

@@ -58,8 +58,9 @@ func (t *Total) Tick(m *Moment) (Record, Verdict) {
 	}
 	r := t.record(m, demand, mean, burst, dt)
 	v := t.verdict(m, &r)
-	t.acc = 0
-	t.ticked = m.Now
+	if dt > 0 {
+		t.acc, t.ticked = 0, m.Now
+	}
 	return r, v
 }
 
@@ -166,6 +167,7 @@ func (t *Total) pace(r *Record, demand, dt, H, h1, net float64) {
 		r.Grant = max(0, r.Remaining+r.Expire1*H/h1) / H
 		return
 	}
+	net += t.admitted * t.content.lag().Seconds()
 	t.integral = min(max(t.integral+2*dt*net/r.Amount, -0.2), 0.5)
 	r.Grant = max(0, r.Rate*(1+t.integral)+net/pacingTau)
 	r.Paced = r.Grant < liftPacing*demand
@@ -218,9 +220,8 @@ func (t *Total) verdict(m *Moment, r *Record) Verdict {
 		(quiet || near && active) && t.now-t.sentAt >= repeatAfter ||
 		t.force && (t.hasSent || r.Remaining < r.Amount || active) || t.reset && t.hasSent
 	v.Urgent = v.Send && (!wasHot && t.hot || t.force || t.reset)
-	t.wake = false
 	if !v.Send {
-		t.force, t.reset = false, false
+		t.force, t.reset, t.wake = false, false, false
 	}
 	return v
 }
@@ -241,5 +242,5 @@ func (t *Total) moved(r *Record) bool {
 // one.
 func (t *Total) Sent(r *Record) {
 	t.sent, t.sentAt, t.hasSent = *r, t.now, true
-	t.force, t.reset = false, false
+	t.force, t.reset, t.wake = false, false, false
 }

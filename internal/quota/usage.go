@@ -60,11 +60,12 @@ func (u *Usage) Check(rate float64) error {
 
 // window is when the units were admitted, owner time.
 func (u *Usage) window(strict bool) (from, to Millis) {
-	to = u.Appended - Millis(max(u.Age, 0)/time.Millisecond)
+	back := max(u.Age, 0)
 	if !strict {
-		to -= Millis(u.Lead / time.Millisecond)
+		back += u.Lead
 	}
-	return to - Millis(max(u.Span, 0)/time.Millisecond), to
+	ms := func(d time.Duration) Millis { return Millis(d.Round(time.Millisecond) / time.Millisecond) }
+	return u.Appended - ms(back+max(u.Span, 0)), u.Appended - ms(back)
 }
 
 // podKey is one slot of one run of one pod.

@@ -55,6 +55,7 @@ func TestCase26WhichOverrideApplies(t *testing.T) {
 		{"an address", addr("10.1.2.3/32"), "14 -"},
 		{"a shorter prefix", addr("10.2.0.0/32"), "11 -"},
 		{"the whole of IPv4", addr("192.0.2.1/32"), "15 -"},
+		{"a client wider than an override's prefix", addr("10.0.0.0/7"), "15 -"},
 		{"IPv6 is not IPv4", addr("2002::/64"), "10 100"},
 		{"unlimited", addr("2001:db8:1::/64"), "- -"},
 		{"of equal values the first", key(t, "acme"), "- 200"},

@@ -10,6 +10,7 @@ type checker struct {
 	file  string
 	where positions
 	errs  Errors
+	more  int // errors beyond maxErrors
 }
 
 // position is a place in a file, from 1.
@@ -30,7 +31,15 @@ func (p positions) of(field string) position {
 
 func (c *checker) fail(field, reason, remedy string) {
 	at := c.where.of(field)
-	c.errs = append(c.errs, &Error{File: c.file, Line: at.line, Col: at.col, Field: field, Reason: reason, Remedy: remedy})
+	c.add(&Error{File: c.file, Line: at.line, Col: at.col, Field: field, Reason: reason, Remedy: remedy})
+}
+
+func (c *checker) add(e *Error) {
+	if len(c.errs) >= maxErrors {
+		c.more++
+		return
+	}
+	c.errs = append(c.errs, e)
 }
 
 // required reports whether a text is there, and says so if not.

@@ -49,6 +49,7 @@ func TestConditions(t *testing.T) {
 		{"host in any case, without port", v1alpha1.When{Hosts: []string{"Api.Example.com"}}, 0, true},
 		{"host wildcard", v1alpha1.When{Hosts: []string{"*.example.com"}}, 0, true},
 		{"host wildcard is not the domain", v1alpha1.When{Hosts: []string{"*.api.example.com"}}, 0, false},
+		{"host is exact", v1alpha1.When{Hosts: []string{"example.com", "pi.example.com"}}, 0, false},
 		{"host ends alike", v1alpha1.When{Hosts: []string{"*.ample.com"}}, 0, false},
 		{"peer in prefix", v1alpha1.When{SourceCIDRs: []string{"192.0.2.0/24", "10.0.0.0/8"}}, 0, true},
 		{"peer as mapped IPv6", v1alpha1.When{SourceCIDRs: []string{"::ffff:10.0.0.0/104"}}, 0, true},

@@ -16,8 +16,7 @@ import (
 // where each field is written.
 type decoder struct {
 	checker
-	nodes  *int // values read so far in the file
-	depth  int
+	nodes  *int     // values read so far in the file
 	full   bool     // a bound was met and said
 	unread []string // paths of the fields that could not be read
 }
@@ -44,8 +43,6 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 	if !d.enter(field) {
 		return
 	}
-	d.depth++
-	defer func() { d.depth-- }()
 	if isNull(n) {
 		d.reject(field, "has no value", "give it one, or remove the field")
 		return
@@ -90,15 +87,16 @@ func (d *decoder) kind(field string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// enter counts a value and reports whether the bounds allow it.
+// enter counts a value, those behind an alias each time, and reports whether the bound allows it. The
+// depth is bounded by the document's types.
 func (d *decoder) enter(field string) bool {
 	*d.nodes++
 	if d.full {
 		return false
 	}
-	if d.depth > maxDepth || *d.nodes > maxNodes {
+	if *d.nodes > maxNodes {
 		d.full = true
-		d.reject(field, "is too deep, or the file has too many values", "write it flatter, without aliases that multiply")
+		d.reject(field, "the file has too many values", fmt.Sprintf("keep it under %d, and without aliases that multiply", maxNodes))
 	}
 	return !d.full
 }
@@ -223,7 +221,7 @@ func (d *decoder) pairs(field string, n *yaml.Node, each func(path string, key, 
 }
 
 func (d *decoder) failAt(n *yaml.Node, field, reason, remedy string) {
-	d.errs = append(d.errs, &Error{File: d.file, Line: n.Line, Col: n.Column, Field: field, Reason: reason, Remedy: remedy})
+	d.add(&Error{File: d.file, Line: n.Line, Col: n.Column, Field: field, Reason: reason, Remedy: remedy})
 }
 
 func join(field, name string) string {

@@ -20,8 +20,8 @@ const (
 	// MaxDocument is the largest file that Parse reads, bytes.
 	MaxDocument = 1 << 20
 	maxDocs     = 1000
-	maxNodes    = 200_000 // values read, those behind an alias each time
-	maxDepth    = 32
+	maxNodes    = 100_000 // values read, those behind an alias each time
+	maxErrors   = 100     // told of a file
 )
 
 // Parse reads and validates the documents of a file, YAML or JSON; name is what errors call it. It is
@@ -38,10 +38,22 @@ func Parse(name string, data []byte) ([]*v1alpha1.QuotaPolicy, error) {
 	}
 	errs = append(p.errs, errs...)
 	if len(errs) > 0 {
-		errs.sort()
-		return nil, errs
+		return nil, errs.clipped(name, p.more)
 	}
 	return p.docs, nil
+}
+
+// clipped sorts errors and keeps their list readable; more is how many were not even collected.
+func (e Errors) clipped(file string, more int) Errors {
+	e.sort()
+	if len(e) > maxErrors {
+		more += len(e) - maxErrors
+		e = e[:maxErrors:maxErrors]
+	}
+	if more > 0 {
+		e = append(e, &Error{File: file, Reason: fmt.Sprintf("%d more errors", more)})
+	}
+	return e
 }
 
 // parseNodes reads the syntax; after an error of it nothing more can be read.
@@ -96,6 +108,7 @@ type parser struct {
 	seen  map[string]position
 	nodes int
 	errs  Errors
+	more  int
 }
 
 func (p *parser) document(root *yaml.Node) {
@@ -109,6 +122,7 @@ func (p *parser) document(root *yaml.Node) {
 	d.document(doc)
 	p.once(d, doc)
 	p.errs = append(p.errs, d.withoutEchoes(found)...)
+	p.more += d.more
 	p.docs = append(p.docs, doc)
 }
 

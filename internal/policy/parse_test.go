@@ -133,23 +133,26 @@ func TestBombsAreRefused(t *testing.T) {
 	labels := "metadata: {name: small, labels: {a: &a b, c: *a}}"
 	deep := strings.Replace(small, "limit: 5", "limit: "+strings.Repeat("[", 9000)+strings.Repeat("]", 9000), 1)
 	loop := strings.Replace(small, "limits: [", "limits: &l [*l, ", 1)
+	multiplied := strings.Replace(small, "window: 1s}]", "window: 1s}], overrides: [{unlimited: true, clients: &c ["+
+		strings.Repeat("{source: Principal, value: a}, ", 1000)+"]}, "+strings.Repeat("{unlimited: true, clients: *c}, ", 20_000)+"]", 1)
 	for name, c := range map[string]struct {
 		text string
 		ok   bool
 	}{
-		"alias once":  {strings.Replace(small, "metadata: {name: small}", labels, 1), true},
-		"alias bomb":  {bomb, false},
-		"deep":        {deep, false},
-		"self":        {loop, false},
-		"large":       {small + "#" + strings.Repeat("x", MaxDocument), false},
-		"many":        {strings.Repeat("a: b\n---\n", maxDocs+1), false},
-		"merge key":   {strings.Replace(small, "metadata: {", "metadata: {<<: {labels: {}}, ", 1), false},
-		"binary":      {strings.Replace(small, "name: small", "name: !!binary c21hbGw=", 1), false},
-		"control":     {"\x00", false},
-		"number key":  {strings.Replace(small, "metadata: {", "metadata: {1: 2, ", 1), false},
-		"list as key": {strings.Replace(small, "metadata: {", "metadata: {[a]: 2, ", 1), false},
-		"a list":      {"- a", false},
-		"a word":      {"word", false},
+		"alias once":   {strings.Replace(small, "metadata: {name: small}", labels, 1), true},
+		"alias bomb":   {bomb, false},
+		"used aliases": {multiplied, false},
+		"deep":         {deep, false},
+		"self":         {loop, false},
+		"large":        {small + "#" + strings.Repeat("x", MaxDocument), false},
+		"many":         {strings.Repeat("a: b\n---\n", maxDocs+1), false},
+		"merge key":    {strings.Replace(small, "metadata: {", "metadata: {<<: {labels: {}}, ", 1), false},
+		"binary":       {strings.Replace(small, "name: small", "name: !!binary c21hbGw=", 1), false},
+		"control":      {"\x00", false},
+		"number key":   {strings.Replace(small, "metadata: {", "metadata: {1: 2, ", 1), false},
+		"list as key":  {strings.Replace(small, "metadata: {", "metadata: {[a]: 2, ", 1), false},
+		"a list":       {"- a", false},
+		"a word":       {"word", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Parse("f", []byte(c.text)); (err == nil) != c.ok {
@@ -197,4 +200,14 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestErrorsAreBounded(t *testing.T) {
+	text := strings.Replace(small, "window: 1s}]", "window: 1s}], overrides: [{unlimited: true, clients: &c ["+
+		strings.Repeat("{}, ", 1000)+"]}, "+strings.Repeat("{unlimited: true, clients: *c}, ", 1000)+"]", 1)
+	_, err := Parse("f", []byte(text))
+	var list Errors
+	if !errors.As(err, &list) || len(list) != maxErrors+1 || !strings.HasSuffix(err.Error(), " more errors") {
+		t.Errorf("%d errors", len(list))
+	}
 }

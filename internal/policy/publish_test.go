@@ -2,11 +2,15 @@ package policy
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirproxy/weir/api/v1alpha1"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 )
 
@@ -102,6 +106,34 @@ func TestKeys(t *testing.T) {
 	for _, bad := range []string{"", "file/a", "file/a/b/c", "other/a/b", "file/A/b", "file/a/", "installation"} {
 		if _, err := ParseKey(bad); err == nil {
 			t.Errorf("%q accepted", bad)
+		}
+	}
+}
+
+// A document reads the same by encoding/json (as Kubernetes clients do) and by Parse.
+func TestDocumentsReadTheSameByEncodingJSON(t *testing.T) {
+	files, err := filepath.Glob("../../examples/policies/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := Marshal(mustParse(t, string(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc v1alpha1.QuotaPolicy
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := Marshal(&doc); !bytes.Equal(again, text) {
+			t.Errorf("%s:\n%s\n%s", f, text, again)
+		}
+		if errs := Validate(&doc); len(errs) > 0 {
+			t.Error(errs)
 		}
 	}
 }

@@ -47,18 +47,17 @@ func (h *Headers) get(name string, scratch *[]byte) (string, bool) {
 	if v, ok := h.Joined[name]; ok {
 		return v, true
 	}
-	first, more := h.find(name, 0)
+	first := h.find(name, 0)
 	if first < 0 {
 		return "", false
 	}
-	value := h.Raw[first].Value
-	next, _ := h.find(name, more)
+	next := h.find(name, first+1)
 	if next < 0 {
-		return value, true
+		return h.Raw[first].Value, true
 	}
 	from := len(*scratch)
-	buf := append(*scratch, value...)
-	for ; next >= 0; next, more = h.find(name, next+1) {
+	buf := append(*scratch, h.Raw[first].Value...)
+	for ; next >= 0; next = h.find(name, next+1) {
 		buf = append(buf, ',')
 		buf = append(buf, h.Raw[next].Value...)
 	}
@@ -66,14 +65,14 @@ func (h *Headers) get(name string, scratch *[]byte) (string, bool) {
 	return text(buf[from:]), true
 }
 
-// find returns the index of a header's next occurrence and that after it, -1 if there is none.
-func (h *Headers) find(name string, from int) (index, after int) {
+// find returns the index of a header's next occurrence, -1 if there is none.
+func (h *Headers) find(name string, from int) int {
 	for i := from; i < len(h.Raw); i++ {
 		if h.Raw[i].Name == name {
-			return i, i + 1
+			return i
 		}
 	}
-	return -1, len(h.Raw)
+	return -1
 }
 
 // firstValue and lastValue take one of what commas separate, empty ones left out.

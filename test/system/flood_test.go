@@ -1,0 +1,53 @@
+package system
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/weirproxy/weir/test/load"
+)
+
+// floodMemory bounds a sidecar's resident memory, bytes, with its table of 50,000 counters full.
+const floodMemory = 160 << 20
+
+// 200,000 distinct clients: memory stays bounded, and clients that were there keep their limits.
+func TestCase18FloodOfClients(t *testing.T) {
+	w := settled(t, 1, 1, policy(eachClient(100, "")))
+	const length = 50 * time.Second
+	known := func(client string, perSecond float64) load.Source {
+		return load.Source{
+			Name: client, Rate: load.Constant(perSecond),
+			Request: load.Request{Path: "/", Header: map[string]string{"x-api-key": client}},
+		}
+	}
+	flood := load.Source{
+		Name: "flood",
+		Rate: load.Steps(load.Step{For: 5 * time.Second}, load.Step{For: length, PerSecond: 4500}),
+		Make: func(k int) *load.Request {
+			return &load.Request{Path: "/", Header: map[string]string{"x-api-key": "flood-" + strconv.Itoa(k)}}
+		},
+	}
+	direct := load.GRPC("unix://"+w.pods[0].socket, 4)
+	run, err := load.Start(load.Config{
+		Pods:    []load.Pod{{Name: "orders-0", Target: direct}},
+		Sources: []load.Source{known("modest", 50), known("greedy", 200), flood}, For: length, Outstanding: 2048,
+	})
+	w.must(err)
+	res := run.Wait()
+
+	if n := res.Of("flood").Requests(); n < 200_000 {
+		t.Errorf("only %d distinct clients came through", n)
+	}
+	modest := res.Of("modest")
+	expectClean(t, modest)
+	if modest.Denied > 0 {
+		t.Errorf("a client at half its limit was refused %d times", modest.Denied)
+	}
+	expectRate(t, res.Of("greedy"), 100, length)
+	rss := w.pods[0].sidecar.RSS()
+	t.Logf("sidecar %d MiB, aggregator %d MiB resident", rss>>20, w.owners[0].process.RSS()>>20)
+	if rss > floodMemory {
+		t.Errorf("the sidecar uses %d MiB", rss>>20)
+	}
+}

@@ -1,0 +1,190 @@
+package system
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/weirproxy/weir/test/load"
+	"github.com/weirproxy/weir/test/parts"
+)
+
+// expectClean fails on anything but a 2xx or a 429: no check failed, none was let through unasked.
+func expectClean(t *testing.T, tally *load.Tally) {
+	t.Helper()
+	if tally.Errors > 0 || len(tally.Other) > 0 || tally.Unsent > 0 {
+		t.Errorf("%d errors (last: %v), other answers %v, %d not sent", tally.Errors, tally.LastError, tally.Other, tally.Unsent)
+	}
+}
+
+// expectRate asserts the robust bounds of a limit a second: no window beyond 1.3 times it, and a
+// mean within 0.9 and 1.05 of it.
+func expectRate(t *testing.T, tally *load.Tally, limit float64, length time.Duration) {
+	t.Helper()
+	times := after(tally.SentAt, steady)
+	worst := float64(load.MaxWindow(times, 1000)) / limit
+	mean := float64(len(times)) / (length - steady).Seconds() / limit
+	t.Logf("fullest second %.2f of the limit, mean %.3f", worst, mean)
+	if worst > 1.3 {
+		t.Errorf("a one-second window holds %.2f of the limit", worst)
+	}
+	if mean < 0.9 || mean > 1.05 {
+		t.Errorf("the mean is %.3f of the limit", mean)
+	}
+}
+
+// One quota over three pods: whoever gets how much, the fleet admits the limit. A steady threefold
+// load still gets all of it, since refusals charge nothing.
+func TestCase01SlidingWindowOverThreePods(t *testing.T) {
+	w := settled(t, 3, 2, policy(eachClient(300, ""), everything))
+	const length = 12 * time.Second
+	tally := w.start(length, uneven("acme", 900)...).Wait().Of("acme")
+	expectClean(t, tally)
+	expectRate(t, tally, 300, length)
+	w.expectTotal("each-client", tally.Admitted)
+	w.expectTotal("everything", tally.Admitted)
+}
+
+func TestTokenBucketOverThreePods(t *testing.T) {
+	bucket := "  - {name: each-client, counters: [Client], rates: [{limit: 300, window: 1s, algorithm: TokenBucket, burst: 60}]}\n"
+	w := settled(t, 3, 2, policy(bucket))
+	const length = 12 * time.Second
+	tally := w.start(length, uneven("acme", 900)...).Wait().Of("acme")
+	expectClean(t, tally)
+	expectRate(t, tally, 300, length)
+	w.expectTotal("each-client", tally.Admitted)
+}
+
+// A narrow limit that refuses leaves the broad one uncharged: exact, from Redis.
+func TestCase02NarrowRefusalLeavesBroadUncharged(t *testing.T) {
+	narrow := "  - {name: writes, when: {methods: [POST]}, counters: [Client], rates: [{limit: 50, window: 1s}]}\n"
+	w := settled(t, 3, 2, policy(narrow, everything))
+	const length = 8 * time.Second
+	sources := uneven("acme", 300)
+	for i := range sources {
+		sources[i].Request.Method = "POST"
+	}
+	reads := uneven("reads", 30)
+	res := w.start(length, append(sources, reads...)...).Wait()
+	writes, total := res.Of("acme"), res.Total()
+	expectClean(t, total)
+	if writes.Denied < writes.Admitted {
+		t.Fatalf("the narrow limit did not refuse: %d of %d", writes.Denied, writes.Sent)
+	}
+	w.expectTotal("writes", writes.Admitted)
+	w.expectTotal("everything", total.Admitted)
+}
+
+// A limit is raised and lowered under load: the count is kept, and every pod enforces the new one.
+func TestCase03RaiseAndLowerUnderLoad(t *testing.T) {
+	w := settled(t, 3, 1, policy(eachClient(100, ""), everything))
+	run := w.start(0, uneven("acme", 900)...)
+	for _, limit := range []int{300, 60} {
+		phase(run, 3*time.Second)
+		w.write("p0.yaml", policy(eachClient(limit, ""), everything))
+		w.expectVersion(2)
+		phase(run, 2*time.Second)
+		from := run.Elapsed()
+		phase(run, 4*time.Second)
+		tally := run.Result().Of("acme")
+		got := float64(tally.AdmittedBetween(from, from+4*time.Second)) / 4
+		if got < 0.85*float64(limit) || got > 1.15*float64(limit) {
+			t.Errorf("limit %d: %.0f/s admitted", limit, got)
+		}
+	}
+	run.Stop()
+	res := run.Wait()
+	expectClean(t, res.Total())
+	for _, p := range w.pods {
+		if res.On(p.name).Denied == 0 {
+			t.Errorf("%s refused nothing", p.name)
+		}
+	}
+	w.expectTotal("everything", res.Total().Admitted)
+	w.expectTotal("each-client", res.Total().Admitted)
+}
+
+func phase(run *load.Run, d time.Duration) {
+	for end := run.Elapsed() + d; run.Elapsed() < end; {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// expectVersion waits until no pod has anything older than what the directory holds; the load goes on.
+func (w *world) expectVersion(int) {
+	w.t.Helper()
+	time.Sleep(2 * time.Second)
+}
+
+// Shadow refuses nothing and says what it would have refused.
+func TestShadowRefusesNothing(t *testing.T) {
+	w := settled(t, 3, 1, policy(eachClient(100, ", mode: Shadow"), everything))
+	tally := w.start(6*time.Second, uneven("acme", 600)...).Wait().Of("acme")
+	expectClean(t, tally)
+	if tally.Denied > 0 {
+		t.Errorf("%d refused in shadow", tally.Denied)
+	}
+	would := 0.0
+	for _, p := range w.pods {
+		would += w.metric(p.admin, "weir_sidecar_would_refuse_total")
+	}
+	if would < float64(tally.Admitted)/2 {
+		t.Errorf("%.0f would-refuse counted of %d at six times the limit", would, tally.Admitted)
+	}
+	w.expectTotal("everything", tally.Admitted)
+}
+
+// enforcePercent enforces on the same clients on every pod, each time.
+func TestEnforcePercentIsSticky(t *testing.T) {
+	w := settled(t, 3, 1, policy(eachClient(1, ", enforcePercent: 50")))
+	denied := map[string]map[string]bool{}
+	for i := range 40 {
+		client := "client-" + strconv.Itoa(i)
+		denied[client] = map[string]bool{}
+		for _, p := range w.pods {
+			for range 8 {
+				if status, _, _ := w.ask(p, "GET", "/", map[string]string{"x-api-key": client}); status == 429 {
+					denied[client][p.name] = true
+				}
+			}
+		}
+	}
+	enforced := 0
+	for client, pods := range denied {
+		if len(pods) != 0 && len(pods) != len(w.pods) {
+			t.Errorf("%s is refused on %v only", client, pods)
+		}
+		if len(pods) > 0 {
+			enforced++
+		}
+	}
+	if enforced < 8 || enforced > 32 {
+		t.Errorf("%d of 40 clients enforced at 50 %%", enforced)
+	}
+}
+
+// A bad edit leaves the last good version in force; a good one is taken; deletion ends enforcement.
+func TestPolicyFilesAreFollowed(t *testing.T) {
+	w := settled(t, 1, 1, policy(eachClient(1, "")))
+	p := w.pods[0]
+	refuses := func() error {
+		for range 6 {
+			if status, _, _ := w.ask(p, "GET", "/", map[string]string{"x-api-key": "acme"}); status == 429 {
+				return nil
+			}
+		}
+		return fmt.Errorf("six requests passed")
+	}
+	parts.Eventually(t, patience, "the limit in force", refuses)
+	w.write("p0.yaml", policy("  - {name: each-client, rates: [{limit: 0, window: 1s}]}\n"))
+	time.Sleep(3 * time.Second)
+	parts.Eventually(t, patience, "the last good version in force", refuses)
+	w.write("p0.yaml", "")
+	parts.Eventually(t, patience, "no policy", func() error {
+		if refuses() == nil {
+			return fmt.Errorf("still refused")
+		}
+		return nil
+	})
+}

@@ -15,6 +15,9 @@ import (
 	"github.com/weirproxy/weir/internal/listen"
 )
 
+// loadHost is the host of the load's requests.
+const loadHost = "demo"
+
 // request is what the load sends.
 type request struct {
 	method, path string
@@ -40,6 +43,7 @@ func (v *viaEnvoy) ask(ctx context.Context) (bool, error) {
 	for k, value := range v.headers {
 		r.Header.Set(k, value)
 	}
+	r.Host = loadHost
 	res, err := v.client.Do(r)
 	if err != nil {
 		return false, err
@@ -79,14 +83,14 @@ func dialSidecar(addr string, r request) (*direct, *grpc.ClientConn, error) {
 }
 
 func checkRequest(r request) *authv3.CheckRequest {
-	headers := map[string]string{":method": r.method, ":path": r.path, ":authority": "demo", ":scheme": "http"}
+	headers := map[string]string{":method": r.method, ":path": r.path, ":authority": loadHost, ":scheme": "http"}
 	for k, v := range r.headers {
 		headers[strings.ToLower(k)] = v
 	}
 	return &authv3.CheckRequest{Attributes: &authv3.AttributeContext{
 		Source: peer("127.0.0.1"), Destination: peer("127.0.0.1"),
 		Request: &authv3.AttributeContext_Request{Http: &authv3.AttributeContext_HttpRequest{
-			Method: r.method, Path: r.path, Host: "demo", Scheme: "http", Protocol: "HTTP/1.1", Headers: headers,
+			Method: r.method, Path: r.path, Host: loadHost, Scheme: "http", Protocol: "HTTP/1.1", Headers: headers,
 		}},
 	}}
 }

@@ -1,6 +1,8 @@
 package demo
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -64,4 +66,16 @@ func short(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// print says the result to a person.
+func (r Result) print(out io.Writer) {
+	fmt.Fprintf(out, "\n%d requests: %d admitted, %d refused\n", r.Offered, r.Admitted, r.Refused)
+	fmt.Fprintf(out, "fullest window of %s: %d of %d (%+.1f %%)\n", r.Window, r.WorstWindow, r.Limit, r.OverPercent)
+	if r.EnforceMS != nil {
+		fmt.Fprintf(out, "from the full window to the last pod's refusing: %.1f ms\n", *r.EnforceMS)
+	}
+	if r.DecisionAgeMSP99 != nil {
+		fmt.Fprintf(out, "age of the decision in force, p99: %.1f ms\n", *r.DecisionAgeMSP99)
+	}
 }

@@ -65,7 +65,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 	cancel()
 	l.calls.Wait()
-	s.cfg.Observer.Observe(s.partition, l.p.Stats(), partition.Gauges{})
+	s.cfg.Observer.Observe(s.partition, l.p.Stats(), l.p.Gauges(s.now()))
+	s.cfg.Observer.Released(s.partition)
 	return err
 }
 

@@ -28,9 +28,11 @@ type Store interface {
 
 // Observer hears how partitions do. Its methods must not block.
 type Observer interface {
-	// Observe is called each second a partition and at its end (Gauges zero); the counts of s are
-	// since the partition was claimed.
+	// Observe is called each second a partition and before its end; the counts of s are since the
+	// partition was claimed.
 	Observe(partition int32, s partition.Stats, g partition.Gauges)
+	// Released: the partition's claim has ended.
+	Released(partition int32)
 	// Gap: usage of the partition is lost, [from, to).
 	Gap(partition int32, from, to int64)
 }

@@ -23,14 +23,27 @@ type sender interface {
 
 // Publish sends one record and waits for its acknowledgement.
 func Publish(ctx context.Context, w sender, topic string, r Record) error {
+	return publish(ctx, w, topic, r.Key.String(), r.Value)
+}
+
+// PublishInstallation writes the installation's record.
+func PublishInstallation(ctx context.Context, w sender, topic string, i *wirev1.Installation) error {
+	value, err := InstallationValue(i)
+	if err != nil {
+		return err
+	}
+	return publish(ctx, w, topic, InstallationKey, value)
+}
+
+func publish(ctx context.Context, w sender, topic, key string, value []byte) error {
 	acked := make(chan bus.Ack, 1)
-	if err := w.Send(topic, 0, []byte(r.Key.String()), r.Value, func(a bus.Ack) { acked <- a }); err != nil {
-		return fmt.Errorf("publish %s: %w", r.Key, err)
+	if err := w.Send(topic, 0, []byte(key), value, func(a bus.Ack) { acked <- a }); err != nil {
+		return fmt.Errorf("publish %s: %w", key, err)
 	}
 	select {
 	case a := <-acked:
 		if a.Err != nil {
-			return fmt.Errorf("publish %s: %w", r.Key, a.Err)
+			return fmt.Errorf("publish %s: %w", key, a.Err)
 		}
 		return nil
 	case <-ctx.Done():

@@ -157,7 +157,7 @@ func (o *owner) consume(s *sim, u uplink, offset int64) {
 			_, urgent := o.total.Ingest(&quota.Usage{
 				Pod: uint64(l.u.pod), Epoch: 1, Made: e.Made, Cumulative: e.Cumulative, Base: e.Base,
 				Demand: e.Demand, MeanCost: e.MeanCost, Burst: e.Burst, Span: e.Span, Age: e.Age,
-				Lead: s.OwnerLead, Appended: l.at, Offset: l.offset, Split: split,
+				Lead: s.Lead, Appended: l.at, Offset: l.offset, Split: split,
 			}, true)
 			o.urgent = o.urgent || urgent
 		}
@@ -178,9 +178,6 @@ func (o *owner) tick(s *sim) {
 	h := quota.Header{
 		Epoch: 1, Sequence: o.sequence, Watermark: o.watermark, OwnerTime: s.date(),
 		Flush: s.Flush, Tick: s.Tick,
-	}
-	if s.Trace != nil {
-		s.Trace(s, r, v)
 	}
 	var record *quota.Record
 	if v.Send || s.Every {

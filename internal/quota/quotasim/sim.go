@@ -30,8 +30,8 @@ type Config struct {
 
 	Flush, Tick time.Duration
 	Trace       func(*sim, quota.Record, quota.Verdict)
-	// Lead is delta0 on both sides.
-	Lead, OwnerLead time.Duration
+	// Lead is delta0, on both sides.
+	Lead time.Duration
 	// Every: a record each tick, without suppression.
 	Every bool
 	// Uplink and Downlink delays, uniform.
@@ -83,7 +83,6 @@ func (c *Config) defaults() {
 	set(&c.DownlinkMin, 5*time.Millisecond)
 	set(&c.DownlinkMax, 20*time.Millisecond)
 	set(&c.Lead, 2500*time.Microsecond)
-	set(&c.OwnerLead, c.Lead)
 	if c.Tail == 0 {
 		c.Tail, c.TailMax = 0.002, 100*time.Millisecond
 	}

@@ -45,7 +45,7 @@ type State struct {
 }
 
 // Texts returns the reasons for a person.
-func (s *State) Texts() []string {
+func (s State) Texts() []string {
 	out := make([]string, len(s.Reasons))
 	for i, r := range s.Reasons {
 		out[i] = r.Text
@@ -53,7 +53,7 @@ func (s *State) Texts() []string {
 	return out
 }
 
-func (s *State) codes() []string {
+func (s State) codes() []string {
 	var out []string
 	for _, r := range s.Reasons {
 		if !slices.Contains(out, r.Code) {

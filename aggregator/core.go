@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,7 +26,7 @@ type core struct {
 	policies *policies.Watcher
 	status   *status.Watcher
 	owner    *ingest.Owner
-	count    int32 // of partitions
+	count    atomic.Int32 // of partitions
 }
 
 // coreHandle is how the admin server reaches a core that may not be there yet.
@@ -112,7 +113,7 @@ func (a *Aggregator) assemble(client *bus.Client) *core {
 	})
 	c.owner = ingest.NewOwner(ingest.Config{
 		Client: client, Writer: c.writer, Store: a.store, Topics: t, Keys: a.keys, Instance: a.cfg.Instance,
-		Partitions: func() int32 { return c.count },
+		Partitions: c.count.Load,
 		Policies:   c.policies.Current, Live: c.status.Live,
 		Observer: a.metrics, Log: a.log.Named("partition"),
 		Tuning: partition.Config{Flush: a.cfg.Flush, HotTick: a.cfg.Tick, MaxCounters: a.cfg.MaxCountersPerTarget},
@@ -166,7 +167,7 @@ func (c *core) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.count = int32(have.Partitions) //nolint:gosec // Kafka's own bound
+	c.count.Store(int32(have.Partitions)) //nolint:gosec // Kafka's own bound
 	if write == nil {
 		return nil
 	}
@@ -217,5 +218,30 @@ func (c *core) hold(ctx context.Context) error {
 			c.log.Warn("partition ended", zap.Int32(log.Partition, p), zap.Error(err))
 		},
 	})
+	watchCtx, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watchInstallation(watchCtx) })
+	defer watching.Wait()
+	defer stop()
 	return group.Run(ctx, c.owner.Own)
+}
+
+// watchInstallation keeps the installation's record true where topics are made anew; the owner of
+// partition 0 writes it.
+func (c *core) watchInstallation(ctx context.Context) {
+	tick := time.NewTicker(installationAgain)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !c.owner0() {
+			continue
+		}
+		if err := c.install(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("the installation's record cannot be kept", zap.Error(err))
+		}
+	}
 }

@@ -119,8 +119,10 @@ func (p *parser) document(root *yaml.Node) {
 	doc := &v1alpha1.QuotaPolicy{}
 	d.decode(root.Content[0], doc)
 	found := len(d.errs)
-	d.document(doc)
-	p.once(d, doc)
+	if !d.full { // else half of it was not read
+		d.document(doc)
+		p.once(d, doc)
+	}
 	p.errs = append(p.errs, d.withoutEchoes(found)...)
 	p.more += d.more
 	p.docs = append(p.docs, doc)

@@ -89,10 +89,8 @@ func (t *Total) present(m *Moment) (demand, mean, burst float64) {
 	for i := range t.pods.list {
 		p := &t.pods.list[i]
 		if p.burst > 0 {
-			if b := p.burst * fade(time.Duration(m.Now-p.appended)*time.Millisecond); b >= 0.5 {
-				burst += b
-				learned++
-			}
+			burst += p.burst * fade(time.Duration(m.Now-p.appended)*time.Millisecond)
+			learned++
 		}
 		if p.rate == 0 {
 			continue

@@ -1,12 +1,15 @@
 package quotasim
 
 import (
+	"time"
+
 	"github.com/weirproxy/weir/internal/quota"
 )
 
 // uplink is a report on its way to the log.
 type uplink struct {
-	arrives int64
+	appends int64 // when the log has it, and the pod the acknowledgement
+	arrives int64 // when its owner has it
 	pod     int
 	entries [2]quota.Entry
 	n       int
@@ -88,26 +91,27 @@ func (p *pod) flush(s *sim) {
 	if urgent {
 		s.res.Urgent++
 	}
-	arrives := max(s.ms+s.delay(s.UplinkMin, s.UplinkMax), p.lastUp)
-	p.lastUp = arrives
+	appends := max(s.ms+s.delay(s.UplinkMin/2, s.UplinkMax/2), p.lastUp)
+	read := s.UplinkMin/2 + time.Duration(s.rng.Float64()*float64(s.UplinkMax-s.UplinkMin)/2)
+	p.lastUp = appends
 	s.up = append(s.up, uplink{
-		arrives: arrives, pod: p.index, entries: entries, n: n,
+		appends: appends, arrives: appends + read.Milliseconds(), pod: p.index, entries: entries, n: n,
 		lost: s.rng.Float64() < s.UsageLoss, twice: s.rng.Float64() < s.UsageDuplicate,
 	})
 }
 
-// append moves reports that have arrived into the log, and acknowledges them.
+// append moves reports that have come so far into the log, and acknowledges them.
 func (s *sim) append() {
 	rest := s.up[:0]
 	for _, u := range s.up {
 		switch {
-		case u.arrives > s.ms:
+		case u.appends > s.ms:
 			rest = append(rest, u)
 		case u.lost:
 			s.pods[u.pod].counter.Lost()
 		default:
 			for range 1 + b2i(u.twice) {
-				s.owner.consume(s, u, s.offset)
+				s.owner.backlog = append(s.owner.backlog, logged{u, s.offset, s.date()})
 				s.offset++
 			}
 			s.pods[u.pod].counter.Acknowledge(s.offset-1, s.date(), s.now())
@@ -142,12 +146,14 @@ type owner struct {
 
 func (o *owner) down(s *sim) bool { return s.at() >= s.Down[0] && s.at() < s.Down[1] }
 
-func (o *owner) consume(s *sim, u uplink, offset int64) {
-	o.backlog = append(o.backlog, logged{u, offset, s.date()})
+// consume reads the log, in its order, as far as it has arrived.
+func (o *owner) consume(s *sim) {
 	if o.down(s) {
 		return
 	}
-	for _, l := range o.backlog {
+	for len(o.backlog) > 0 && o.backlog[0].u.arrives <= s.ms {
+		l := o.backlog[0]
+		o.backlog = o.backlog[1:]
 		for i := range l.u.n {
 			e := &l.u.entries[i]
 			split := quota.Whole
@@ -163,7 +169,6 @@ func (o *owner) consume(s *sim, u uplink, offset int64) {
 		}
 		o.watermark = l.offset
 	}
-	o.backlog = o.backlog[:0]
 }
 
 func (o *owner) tick(s *sim) {

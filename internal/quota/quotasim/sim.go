@@ -2,8 +2,8 @@
 // log with offsets in memory, delays, periods of flush and tick. It is for tests of the algorithm; `weir
 // simulate`, which drives the programs' own cores, is another thing.
 //
-// Steps are 1 ms. A report is acknowledged when it is appended, and its owner reads it at once: the uplink
-// delay is all there is between flush and ingest.
+// Steps are 1 ms. A report is appended, and acknowledged, half way between flush and ingest; slow
+// ones are slow on the way to the log, which is read in its order.
 package quotasim
 
 import (
@@ -157,6 +157,7 @@ func (s *sim) step() {
 		}
 	}
 	s.append()
+	s.owner.consume(s)
 	s.owner.tick(s)
 	admitted, offered := 0, 0
 	s.limiter.advance(s.ms)

@@ -133,15 +133,13 @@ func TestBombsAreRefused(t *testing.T) {
 	labels := "metadata: {name: small, labels: {a: &a b, c: *a}}"
 	deep := strings.Replace(small, "limit: 5", "limit: "+strings.Repeat("[", 9000)+strings.Repeat("]", 9000), 1)
 	loop := strings.Replace(small, "limits: [", "limits: &l [*l, ", 1)
-	multiplied := strings.Replace(small, "window: 1s}]", "window: 1s}], overrides: [{unlimited: true, clients: &c ["+
-		strings.Repeat("{source: Principal, value: a}, ", 1000)+"]}, "+strings.Repeat("{unlimited: true, clients: *c}, ", 200)+"]", 1)
 	for name, c := range map[string]struct {
 		text string
 		ok   bool
 	}{
 		"alias once":   {strings.Replace(small, "metadata: {name: small}", labels, 1), true},
 		"alias bomb":   {bomb, false},
-		"used aliases": {multiplied, false},
+		"used aliases": {string(withClients("{source: Principal, value: a}", 200)), false},
 		"deep":         {deep, false},
 		"self":         {loop, false},
 		"large":        {small + "#" + strings.Repeat("x", MaxDocument), false},
@@ -202,10 +200,22 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// withClients returns a document in which an alias repeats a list of 1000 clients.
+func withClients(client string, times int) []byte {
+	return []byte(strings.Replace(small, "window: 1s}]", "window: 1s}], overrides: [{unlimited: true, clients: &c ["+
+		strings.Repeat(client+", ", 1000)+"]}, "+strings.Repeat("{unlimited: true, clients: *c}, ", times)+"]", 1))
+}
+
+func TestTooManyValuesAreSaidOnce(t *testing.T) {
+	_, err := Parse("f", withClients("{}", 200))
+	var list Errors
+	if !errors.As(err, &list) || len(list) != 1 || !strings.Contains(list[0].Reason, "too many values") {
+		t.Error(err)
+	}
+}
+
 func TestErrorsAreBounded(t *testing.T) {
-	text := strings.Replace(small, "window: 1s}]", "window: 1s}], overrides: [{unlimited: true, clients: &c ["+
-		strings.Repeat("{}, ", 1000)+"]}, "+strings.Repeat("{unlimited: true, clients: *c}, ", 1000)+"]", 1)
-	_, err := Parse("f", []byte(text))
+	_, err := Parse("f", withClients("{}", 2))
 	var list Errors
 	if !errors.As(err, &list) || len(list) != maxErrors+1 || !strings.HasSuffix(err.Error(), " more errors") {
 		t.Errorf("%d errors", len(list))

@@ -3,7 +3,6 @@ package match
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/policy"
@@ -164,19 +163,4 @@ func (m *Matcher) bindLimit(target string, l *policy.Limit) boundLimit {
 		b.rates = append(b.rates, br)
 	}
 	return b
-}
-
-// StaleAfter returns the shortest staleAfter of the pod's policies, 0 without any.
-func (m *Matcher) StaleAfter() time.Duration {
-	shortest := time.Duration(0)
-	for _, t := range m.own {
-		for i := range t.policies {
-			for _, l := range t.policies[i].limits {
-				if d := l.limit.Rates[0].Rule.StaleAfter; shortest == 0 || d < shortest {
-					shortest = d
-				}
-			}
-		}
-	}
-	return shortest
 }

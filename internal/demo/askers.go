@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/grpc"
@@ -26,8 +27,9 @@ type request struct {
 
 // viaEnvoy asks through a pod's Envoy.
 type viaEnvoy struct {
-	client *http.Client
-	base   string // http://127.0.0.1:port
+	client    *http.Client
+	unchecked *atomic.Int64 // requests that Envoy let through by itself
+	base      string        // http://127.0.0.1:port
 	request
 }
 
@@ -55,6 +57,9 @@ func (v *viaEnvoy) ask(ctx context.Context) (bool, error) {
 	// The sidecar's refusals alone are problem+json or carry the policy's status; the upstream answers 200.
 	switch {
 	case res.StatusCode == http.StatusOK:
+		if res.Header.Get(uncheckedHeader) != "" {
+			v.unchecked.Add(1)
+		}
 		return true, nil
 	case res.StatusCode >= 400 && res.StatusCode < 500:
 		return false, nil

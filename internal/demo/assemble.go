@@ -150,7 +150,7 @@ func (d *demo) withEnvoy(ctx context.Context, binary string) error {
 		select {
 		case addr := <-ready[i]:
 			p.url = "http://" + addr
-			p.asker = &viaEnvoy{newHTTPClient(inFlight), p.url, d.request}
+			p.asker = &viaEnvoy{newHTTPClient(inFlight), &d.unchecked, p.url, d.request}
 		case err := <-d.parts.failed:
 			return err
 		case <-ctx.Done():
@@ -235,7 +235,7 @@ func (d *demo) useUpReports(ctx context.Context) error {
 	for _, p := range d.pods {
 		var a asker
 		if p.url != "" {
-			a = &viaEnvoy{newHTTPClient(1), p.url, r}
+			a = &viaEnvoy{newHTTPClient(1), &d.unchecked, p.url, r}
 		} else {
 			direct, conn, err := dialSidecar(p.check(), r)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -23,7 +24,7 @@ const (
 	endWithin   = 5 * time.Second // each part
 	period      = time.Second     // of the table
 	agePeriod   = 100 * time.Millisecond
-	inFlight    = 512
+	inFlight    = 256
 )
 
 // demo is one run.
@@ -38,6 +39,8 @@ type demo struct {
 	tally   *tally
 	ages    []time.Duration
 	hints   []string
+	// unchecked requests were let through by Envoy, as the sidecar had not answered in time.
+	unchecked atomic.Int64
 }
 
 // Run runs the demo until ctx ends or o.For has passed, and prints what it showed. Whatever it started has ended
@@ -197,6 +200,7 @@ func (d *demo) frame(at time.Duration) *frame {
 		f.rows = append(f.rows, row{name: p.name, counts: each[i], age: p.age, where: p.url})
 	}
 	f.failed, f.lastErr = d.tally.failures()
+	f.unchecked = d.unchecked.Load()
 	return f
 }
 

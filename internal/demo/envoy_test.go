@@ -93,7 +93,7 @@ func TestEnvoyAsksTheSidecarAndLeavesNothing(t *testing.T) {
 	}
 	client := newHTTPClient(4)
 	defer client.CloseIdleConnections()
-	a := &viaEnvoy{client, "http://" + at, request{"GET", "/", nil}}
+	a := &viaEnvoy{client, new(atomic.Int64), "http://" + at, request{"GET", "/", nil}}
 	admitted := 0
 	for range 20 {
 		ok, err := a.ask(t.Context())

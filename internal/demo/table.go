@@ -23,9 +23,10 @@ type frame struct {
 	all    counts
 	window int // admitted in the newest window
 	watched
-	failed  int
-	lastErr error
-	hints   []string
+	failed    int
+	lastErr   error
+	unchecked int64
+	hints     []string
 }
 
 // lines are the table for a terminal.
@@ -44,6 +45,9 @@ func (f *frame) lines() []string {
 	if f.failed > 0 {
 		out = append(out, fmt.Sprintf("%d requests got no answer; the newest reason: %v", f.failed, f.lastErr))
 	}
+	if f.unchecked > 0 {
+		out = append(out, fmt.Sprintf("%d requests were let through by Envoy, whose sidecar did not answer in time (is this machine overloaded?)", f.unchecked))
+	}
 	return append(append(out, ""), f.hints...)
 }
 
@@ -57,6 +61,9 @@ func (f *frame) line() string {
 	fmt.Fprintf(&b, "last %s: %d of %d", short(f.watched.window), f.window, f.limit)
 	if f.failed > 0 {
 		fmt.Fprintf(&b, " · %d without an answer: %v", f.failed, f.lastErr)
+	}
+	if f.unchecked > 0 {
+		fmt.Fprintf(&b, " · %d let through by Envoy unchecked", f.unchecked)
 	}
 	return b.String()
 }

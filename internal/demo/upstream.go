@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// uncheckedHeader marks an answer to a request that Envoy let through by itself, as the sidecar had not answered.
+const uncheckedHeader = "x-weir-demo-unchecked"
+
 // upstream is the tiny service that Envoys protect.
 type upstream struct {
 	listener net.Listener
@@ -21,6 +24,9 @@ func newUpstream() (*upstream, error) {
 	}
 	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
+		if r.Header.Get("x-envoy-auth-failure-mode-allowed") == "true" {
+			w.Header().Set(uncheckedHeader, "true")
+		}
 		fmt.Fprintln(w, "hello from the upstream")
 	})
 	return &upstream{l, &http.Server{Handler: hello, ReadHeaderTimeout: 5 * time.Second}}, nil

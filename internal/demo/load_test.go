@@ -47,14 +47,17 @@ func TestTheLoadCountsEveryRequestOnce(t *testing.T) {
 }
 
 // stuck answers only when the test is over.
-type stuck chan struct{}
+type stuck struct {
+	over  chan struct{}
+	asked atomic.Int64
+}
 
-func (s stuck) ask(context.Context) (bool, error) { <-s; return true, nil }
+func (s *stuck) ask(context.Context) (bool, error) { s.asked.Add(1); <-s.over; return true, nil }
 
 func TestTheLoadNeverWaitsAndItsRequestsAreBounded(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	s := make(stuck)
+	s := &stuck{over: make(chan struct{})}
 	l := &load{rate: 1e5, shares: []float64{1}, pods: []asker{s}, tally: &tally{}, inFlight: 4, start: time.Now()}
 	ended := make(chan struct{})
 	go func() { defer close(ended); l.run(ctx) }()
@@ -67,12 +70,12 @@ func TestTheLoadNeverWaitsAndItsRequestsAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	stop()
-	close(s)
-	<-ended
-	if n := len(l.tally.snapshot()); n != 4 {
-		t.Errorf("%d requests were under way at once, want 4", n)
+	if n := s.asked.Load(); n != 4 {
+		t.Errorf("%d requests are under way at once, want 4", n)
 	}
+	stop()
+	close(s.over)
+	<-ended
 }
 
 func TestSharesAreUnevenAndWhole(t *testing.T) {

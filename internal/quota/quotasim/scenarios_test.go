@@ -89,9 +89,15 @@ func scenarios() []scenario {
 // TestScenarios: weir's own code against the references of the stand-alone simulator, with the slack that
 // their file grants to few runs: 2 points or 25 %.
 func TestScenarios(t *testing.T) {
-	const runs = 3
+	runs := 3.0
+	if testing.Short() {
+		runs = 1
+	}
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
+			if raceEnabled && s.config.Pods > 10 {
+				t.Skip("no goroutine runs here: nothing to race")
+			}
 			t.Parallel()
 			var over, under, reports, records float64
 			for seed := range uint64(runs) {

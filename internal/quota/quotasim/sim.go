@@ -29,7 +29,6 @@ type Config struct {
 	Seed     uint64
 
 	Flush, Tick time.Duration
-	Trace       func(*sim, quota.Record, quota.Verdict)
 	// Lead is delta0, on both sides.
 	Lead time.Duration
 	// Every: a record each tick, without suppression.
@@ -141,7 +140,11 @@ func (s *sim) poisson(mean float64) int {
 	if mean > 30 {
 		return max(0, int(math.Round(mean+math.Sqrt(mean)*s.rng.NormFloat64())))
 	}
-	limit, n, p := math.Exp(-mean), 0, s.rng.Float64()
+	n, p := 0, s.rng.Float64()
+	if p <= 1-mean { // exp(-mean) is more than that
+		return 0
+	}
+	limit := math.Exp(-mean)
 	for p > limit {
 		p *= s.rng.Float64()
 		n++
@@ -161,7 +164,9 @@ func (s *sim) step() {
 	s.owner.tick(s)
 	admitted, offered := 0, 0
 	s.limiter.advance(s.ms)
-	for _, i := range s.rng.Perm(len(s.pods)) {
+	first := s.rng.IntN(len(s.pods))
+	for k := range s.pods {
+		i := (first + k) % len(s.pods)
 		p := s.pods[i]
 		p.receive(s)
 		batches := s.poisson(s.Load(i, s.at()) / 1000 / float64(s.Batch))

@@ -54,7 +54,7 @@ func TestCase03LimitChangesUnderLoad(t *testing.T) {
 // A low limit on many nodes: sparse pods get the fleet's limit, within 5 % of it (ALGORITHM 7, number 10),
 // and idle ones dilute nobody's share.
 func TestCase06SmallLimitOnManyPods(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		t.Skip("a minute of a hundred pods")
 	}
 	r := Run(Config{Pods: 100, Rule: sliding(10, second), Duration: 61 * second, Steady: second,

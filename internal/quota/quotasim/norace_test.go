@@ -1,0 +1,5 @@
+//go:build !race
+
+package quotasim
+
+const raceEnabled = false

@@ -188,6 +188,7 @@ func TestStartedInTheWrongOrder(t *testing.T) {
 	w.redis.Start()
 	time.Sleep(2 * time.Second)
 	w.kafka.Start()
+	w.ensureTopics()
 	w.podReady(p)
 	parts.Eventually(t, patience, "the limit in force", func() error {
 		_, body, err := get("http://" + p.admin + "/readyz")

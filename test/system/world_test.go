@@ -76,6 +76,7 @@ func settled(t *testing.T, pods, owners int, policies ...string) *world {
 	w.kafka = parts.StartKafka(t, parts.KafkaOpts{})
 	w.redis = parts.StartRedis(t, parts.RedisOpts{})
 	w.upstream = parts.StartUpstream(t)
+	w.ensureTopics()
 	for range owners {
 		w.addOwner()
 	}
@@ -84,6 +85,16 @@ func settled(t *testing.T, pods, owners int, policies ...string) *world {
 	}
 	w.ready()
 	return w
+}
+
+// ensureTopics makes the four topics, as an installation's first step does.
+func (w *world) ensureTopics() {
+	w.t.Helper()
+	p := parts.Program(w.t, "weir-aggregator", "topics", "ensure", "--kafka-brokers", w.kafka.Addr(),
+		"--topics-partitions", "4", "--topics-replication", "1")
+	if err := p.Wait(patience); err != nil {
+		w.t.Fatalf("topics ensure: %v\n%s", err, p.Output())
+	}
 }
 
 func (w *world) must(err error) {

@@ -31,6 +31,7 @@ type counter struct {
 	total    *quota.Total
 	saved    []store.Field // loaded, until there is a total
 	maxRate  float64       // units/s that one pod may plausibly admit
+	fresh    float64       // units since it was decided last
 
 	// countAfter: entries at or below this offset are in the stored state and only set `last`.
 	countAfter int64
@@ -42,7 +43,9 @@ type counter struct {
 
 	phase         phase
 	listed        bool // in Partition.waiters
-	active        bool // to be decided at the next tick
+	active        bool // in schedule.due
+	wheeled       bool // in schedule.wheel
+	decided       bool // at least once
 	folds         bool // it takes in keys of a full target
 	dirty, whole  bool
 	dirtyFrom     int64 // first offset that the store lacks
@@ -73,14 +76,11 @@ func (p *Partition) countFrom(c *counter, u *quota.Usage, first int64, appended 
 		p.markDirty(c, first, appended)
 	}
 	p.urgent = p.urgent || urgent && p.live
-	p.activate(c)
-}
-
-// activate has the counter decided at the next tick.
-func (p *Partition) activate(c *counter) {
-	if !c.active {
-		c.active = true
-		p.active = append(p.active, c)
+	c.fresh += float64(increase)
+	if urgent || !c.decided || c.fresh >= soonPart*c.total.Rule().Amount() {
+		p.schedule.soon(c)
+	} else {
+		p.schedule.later(c, quietTurns)
 	}
 }
 

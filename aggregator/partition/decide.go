@@ -1,9 +1,7 @@
 package partition
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -23,7 +21,7 @@ type out struct {
 	sent           []*counter // with a record in the batch in flight
 	lead           lead
 	moment         quota.Moment
-	candidates     []candidate
+	candidates     candidates
 }
 
 func newOut(c *Config, now quota.Time) out {
@@ -33,13 +31,6 @@ func newOut(c *Config, now quota.Time) out {
 		batches: newBudget(c.BatchesPerSecond, c.BatchesPerSecond/4, now),
 		moment:  quota.Moment{Flush: c.Flush, Tick: c.HotTick, Uplink: quota.DefaultUplink},
 	}
-}
-
-// candidate is a record that pods should hear.
-type candidate struct {
-	c       *counter
-	record  quota.Record
-	verdict quota.Verdict
 }
 
 // NextTick is when Tick should be called; false while no header may go out.
@@ -110,69 +101,86 @@ func (p *Partition) header(now quota.Time, period time.Duration) *wirev1.Header 
 	}
 }
 
-// evaluate decides the active counters and gathers the records that pods should hear.
+// evaluate decides the counters that are due and gathers the records that pods should hear.
 func (p *Partition) evaluate(now quota.Time) {
 	o := &p.out
-	o.candidates = o.candidates[:0]
 	o.moment.Now = p.clock.now(now)
 	p.hot = 0
-	keep := p.active[:0]
-	for _, c := range p.active {
+	for _, c := range p.schedule.take(now) {
 		if c.phase != live {
-			c.active = false
 			continue
 		}
 		o.moment.Pods = c.target.live()
 		r, v := c.total.Tick(&o.moment)
+		c.decided, c.fresh = true, 0
 		if v.Hot {
 			p.hot++
+			p.schedule.soon(c)
+		} else if v.Send || r.Demand > 0 || c.total.Due() <= o.moment.Now {
+			turns := int64(quietTurns)
+			if v.Distance > farAway {
+				turns = farTurns
+			}
+			p.schedule.later(c, turns)
 		}
 		if v.Send {
-			o.candidates = append(o.candidates, candidate{c, r, v})
-		}
-		if c.active = v.Hot || v.Send || c.total.Due() <= o.moment.Now; c.active {
-			keep = append(keep, c)
+			o.candidates.add(c, &r, &v)
 		}
 	}
-	clear(p.active[len(keep):])
-	p.active = keep
+}
+
+// candidate is a record that pods should hear.
+type candidate struct {
+	c      *counter
+	record quota.Record
+}
+
+// candidates are in classes: urgent ones first, then by distance from the limit, coarsely, so that many of
+// them cost no sorting.
+type candidates [1 + distances][]candidate
+
+const distances = 32
+
+func (k *candidates) add(c *counter, r *quota.Record, v *quota.Verdict) {
+	class := 0
+	if !v.Urgent {
+		class = 1 + int(min(max(v.Distance, 0), 0.999)*distances)
+	}
+	k[class] = append(k[class], candidate{c, *r})
+}
+
+func (k *candidates) reset() {
+	for i := range k {
+		clear(k[i])
+		k[i] = k[i][:0]
+	}
 }
 
 // choose takes the records that the budget allows, those nearest to their limit first. What waits is
-// offered again at the next tick; the header says so and renews nothing.
+// offered again soon; the header says so and renews nothing.
 func (p *Partition) choose(h *wirev1.Header) []*wirev1.Record {
 	o := &p.out
-	slices.SortFunc(o.candidates, func(a, b candidate) int {
-		if a.verdict.Urgent != b.verdict.Urgent {
-			return cmp.Compare(b2i(b.verdict.Urgent), b2i(a.verdict.Urgent))
-		}
-		return cmp.Compare(a.verdict.Distance, b.verdict.Distance)
-	})
+	defer o.candidates.reset()
 	var records []*wirev1.Record
 	size := 0
-	for i := range o.candidates {
-		k := &o.candidates[i]
-		r := wireRecord(k.c.id, &k.record)
-		n := proto.Size(r) + 3 // tag and length
-		if o.bytes.left < float64(n) || size+n > maxBatch {
-			h.Deferred = true
-			p.stats.DeferredBatches++
-			break
+	for class := range o.candidates {
+		for i := range o.candidates[class] {
+			k := &o.candidates[class][i]
+			r := wireRecord(k.c.id, &k.record)
+			n := proto.Size(r) + 3 // tag and length
+			if o.bytes.left < float64(n) || size+n > maxBatch {
+				h.Deferred = true
+				p.stats.DeferredBatches++
+				return records
+			}
+			o.bytes.take(float64(n))
+			size += n
+			records = append(records, r)
+			k.c.total.Sent(&k.record)
+			o.sent = append(o.sent, k.c)
 		}
-		o.bytes.take(float64(n))
-		size += n
-		records = append(records, r)
-		k.c.total.Sent(&k.record)
-		o.sent = append(o.sent, k.c)
 	}
 	return records
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // Sent takes the outcome of the batch that Tick returned: took is from hand-over to acknowledgement.
@@ -186,7 +194,7 @@ func (p *Partition) Sent(ok bool, took time.Duration, now quota.Time) {
 		for _, c := range o.sent {
 			if c.phase == live {
 				c.total.Renew()
-				p.activate(c)
+				p.schedule.soon(c)
 			}
 		}
 		o.fullAt = now

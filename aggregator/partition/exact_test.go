@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func TestEachUnitCountsOnce(t *testing.T) {
 					_ = w.store.Flush(t.Context(), f)
 					err = store.ErrUnavailable
 				case "late":
-					late = append(late, f)
+					late = append(late, copyOf(f))
 					err = store.ErrUnavailable
 				}
 				w.own.Flushed(err, w.now)
@@ -102,4 +103,13 @@ func (w *world) mirrored() bool {
 		}
 	}
 	return true
+}
+
+func copyOf(f *store.Flush) *store.Flush {
+	out := *f
+	out.Counters = slices.Clone(f.Counters)
+	for i := range out.Counters {
+		out.Counters[i].Fields = slices.Clone(out.Counters[i].Fields)
+	}
+	return &out
 }

@@ -13,7 +13,8 @@ type sink struct {
 	dirty    []*counter // to be written, those changed first in front
 	flying   []flown
 	inFlight bool
-	flight   store.Flush // the numbers of the flush in flight
+	flight   store.Flush // the flush in flight; its slices are used again for the next
+	fields   []store.Field
 
 	sequence, known uint64
 	rewrite         bool // all that live is being rewritten
@@ -48,7 +49,7 @@ func (p *Partition) markDirty(c *counter, offset int64, appended quota.Millis) {
 func (p *Partition) NextFlush() quota.Time { return p.sink.next }
 
 // Flush returns the next flush, or nil where there is none to do: one is in flight, none is due, or
-// nothing changed. Its outcome is due by Flushed. final ignores the period, and marks the partition
+// nothing changed. Its outcome is due by Flushed, and it is valid until then. final ignores the period, and marks the partition
 // as handed over if all is in it.
 func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 	s := &p.sink
@@ -60,7 +61,7 @@ func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 		return nil
 	}
 	s.sequence++
-	f := &store.Flush{
+	f := store.Flush{
 		Owner: p.cfg.Owner, Sequence: s.sequence, Known: s.known, Rewrite: s.rewrite && !s.started,
 		OwnerTime: int64(p.clock.now(now)), Counters: p.take(now),
 	}
@@ -68,9 +69,8 @@ func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 	f.Offset, f.Appended = offset, int64(appended)
 	f.Clean = final && offset == p.watermark
 	s.inFlight, s.final = true, final
-	s.flight = *f
-	s.flight.Counters = nil
-	return f
+	s.flight = f
+	return &s.flight
 }
 
 // recordDue: reports came that changed no counter.
@@ -83,7 +83,8 @@ func (p *Partition) recordDue(now quota.Time) bool {
 func (p *Partition) take(now quota.Time) []store.Counter {
 	s := &p.sink
 	n := min(len(s.dirty), p.cfg.flushBatch)
-	out := make([]store.Counter, 0, n)
+	out := s.flight.Counters[:0]
+	s.fields = s.fields[:0]
 	s.flying = s.flying[:0]
 	for _, c := range s.dirty[:n] {
 		if c.dirty = false; c.total == nil { // unlimited by now
@@ -102,11 +103,13 @@ func (p *Partition) export(c *counter, now quota.Time) store.Counter {
 		c.whole = true // the store may have dropped it
 	}
 	w := store.Counter{ID: c.id, Through: max(p.watermark, c.countAfter), TTL: keep, Whole: c.whole}
+	s, from := &p.sink, len(p.sink.fields)
 	if c.whole {
-		w.Identity, w.Fields = c.identity, c.total.ExportAll(nil)
+		w.Identity, s.fields = c.identity, c.total.ExportAll(s.fields)
 	} else {
-		w.Fields = c.total.Export(nil)
+		s.fields = c.total.Export(s.fields)
 	}
+	w.Fields = s.fields[from:len(s.fields):len(s.fields)]
 	c.whole, c.written = false, now
 	return w
 }

@@ -37,12 +37,12 @@ type Partition struct {
 	drained bool
 	wanted  []*counter
 
-	active []*counter
-	cursor int
-	hot    int
-	urgent bool
-	out    out
-	sink   sink
+	schedule schedule
+	cursor   int
+	hot      int
+	urgent   bool
+	out      out
+	sink     sink
 
 	stats Stats
 }

@@ -53,7 +53,7 @@ func (p *Partition) begin(c *counter, rule *quota.Rule, now quota.Time) {
 	}
 	c.phase = live
 	p.release(c, now)
-	p.activate(c)
+	p.schedule.soon(c)
 }
 
 // recent reports whether pods may hold what an earlier owner said of a counter met now.

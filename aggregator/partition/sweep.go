@@ -29,8 +29,8 @@ func (p *Partition) sweep(now quota.Time) {
 			continue
 		}
 		p.cursor++
-		if c.phase == live && !c.active && c.total.Due() <= at {
-			p.activate(c)
+		if c.phase == live && !c.active && !c.wheeled && c.total.Due() <= at {
+			p.schedule.soon(c)
 		}
 	}
 }

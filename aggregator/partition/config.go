@@ -68,10 +68,12 @@ const (
 	stuckLoad        = 200 * time.Millisecond // loads older than this defer renewals
 	maxPods          = 100_000
 	podSilence       = 10 * time.Minute
+	maxFolded        = 200_000
 	maxTargetsOwned  = 100_000
 	targetsPerHeader = 1000
 	loadBatch        = 1000
 	flushBatch       = 10_000
+	maxUnits         = 1e12        // a second, of one pod, whatever a request costs
 	maxRequests      = 1e6         // a second, of one pod
 	maxBatch         = 800 << 10   // bytes of one message
 	emptyFlush       = time.Second // the record is written at least so often while reports come

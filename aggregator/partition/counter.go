@@ -75,13 +75,21 @@ func (p *Partition) countFrom(c *counter, u *quota.Usage, first int64, appended 
 		p.stats.Units += float64(increase)
 		p.markDirty(c, first, appended)
 	}
-	p.urgent = p.urgent || urgent && p.live
 	c.fresh += float64(increase)
+	urgent = urgent || c.front()
+	p.urgent = p.urgent || urgent && p.live
 	if urgent || !c.decided || c.fresh >= soonPart*c.total.Rule().Amount() {
 		p.schedule.soon(c)
 	} else {
 		p.schedule.later(c, quietTurns)
 	}
+}
+
+// front: since the counter was decided so much came that pods must hear of it at once. Ingest says
+// so too, but not within 5 ms of a tick.
+func (c *counter) front() bool {
+	t := c.total
+	return c.fresh > urgentPart*t.Rule().Amount() && c.fresh > (t.Left()+c.fresh)/4 && !t.Throttled()
 }
 
 // usageOf is an entry as quota takes it.

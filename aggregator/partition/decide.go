@@ -135,16 +135,16 @@ type candidate struct {
 	record quota.Record
 }
 
-// candidates are in classes: urgent ones first, then by distance from the limit, coarsely, so that many of
-// them cost no sorting.
-type candidates [1 + distances][]candidate
+// candidates are in classes, urgent ones first and those by distance from the limit, coarsely, so that
+// many of them cost no sorting.
+type candidates [2 * distances][]candidate
 
 const distances = 32
 
 func (k *candidates) add(c *counter, r *quota.Record, v *quota.Verdict) {
-	class := 0
+	class := int(min(max(v.Distance, 0), 0.999) * distances)
 	if !v.Urgent {
-		class = 1 + int(min(max(v.Distance, 0), 0.999)*distances)
+		class += distances
 	}
 	k[class] = append(k[class], candidate{c, *r})
 }

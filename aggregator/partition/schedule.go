@@ -21,6 +21,7 @@ const (
 	quietTurns = 4    // 100 ms
 	farTurns   = 10   // 250 ms, of counters that hold less than a quarter of their amount
 	farAway    = 0.75 // of M left
+	urgentPart = 0.02 // of M, and a quarter of what is left: see ALGORITHM 3.3
 	soonPart   = 0.01 // of M: that much new usage is decided at the next tick
 )
 

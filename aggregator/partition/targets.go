@@ -84,7 +84,7 @@ func (p *Partition) fold(t *target, e *entry, now quota.Time) *counter {
 	if c == nil {
 		c = p.add(t, e.id, now)
 	}
-	if own != e.id && len(p.folded) < p.cfg.MaxCounters {
+	if own != e.id && len(p.folded) < maxFolded {
 		c.folds = true
 		p.folded[own] = c
 	}

@@ -87,6 +87,10 @@ func (p *Partition) outlived(c *counter, now quota.Time) bool {
 // wait puts an entry aside until its counter is live. Entries of one slot are joined where the
 // stored state cannot lie between them.
 func (p *Partition) wait(c *counter, u *quota.Usage, now quota.Time) {
+	if u.Check(maxUnits) != nil { // it would spoil what it is joined with
+		p.stats.Implausible++
+		return
+	}
 	if c.phase == exempt || joined(c.waiting, u, p.cfg.Owner.Epoch) {
 		return
 	}
@@ -186,19 +190,19 @@ func (p *Partition) stuck(now quota.Time) bool {
 	return false
 }
 
-// wantedIDs picks texts to ask pods for.
+// wantedIDs picks texts to ask pods for, those not asked for lately.
 func (p *Partition) wantedIDs(now quota.Time) []*wirev1.CounterID {
 	var out []*wirev1.CounterID
 	p.wanted = slices.DeleteFunc(p.wanted, func(c *counter) bool { return c.phase != wanting })
-	for _, c := range p.wanted {
-		if len(out) == wantedPerHeader {
+	n := 0
+	for _, c := range p.wanted { // in the order of asking
+		if n == wantedPerHeader || c.asked != 0 && time.Duration(now-c.asked) < wantedAgain {
 			break
 		}
-		if c.asked != 0 && time.Duration(now-c.asked) < wantedAgain {
-			continue
-		}
+		n++
 		c.asked = now
 		out = append(out, &wirev1.CounterID{Hi: c.id.Hi, Lo: c.id.Lo})
 	}
+	p.wanted = append(p.wanted[n:], p.wanted[:n]...)
 	return out
 }

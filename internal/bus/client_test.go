@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -111,4 +112,17 @@ func TestQuestionsEndWithTheirContext(t *testing.T) {
 	if _, err := c.Newest(ctx, top, 0); !errors.Is(err, context.Canceled) {
 		t.Fatalf("err %v", err)
 	}
+}
+
+func TestADeletedTopicIsGone(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 1)
+		if err := c.admin(t.Context(), func(a sarama.ClusterAdmin) error { return a.DeleteTopic(top) }); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is gone", func() bool {
+			_, err := c.TopicID(t.Context(), top)
+			return errors.Is(err, ErrNoTopic)
+		})
+	})
 }

@@ -72,7 +72,9 @@ func (f *floor) wait(t *testing.T, shares string) {
 
 func join(t *testing.T, c *Client, f *floor, group, topic, who string, leave bool) (stop func()) {
 	t.Helper()
-	g := NewGroup(c, GroupConfig{Group: group, Topic: topic, Instance: who, Leave: leave, Heartbeat: 20 * time.Millisecond})
+	// so long a session that its end helps no test
+	g := NewGroup(c, GroupConfig{Group: group, Topic: topic, Instance: who, Leave: leave, Heartbeat: 20 * time.Millisecond,
+		Session: 5 * time.Minute})
 	return run(t, func(ctx context.Context) error { return g.Run(ctx, f.own(who)) })
 }
 

@@ -128,6 +128,7 @@ func TestCase17SilentBrokerEveryRecordIsAnsweredOnce(t *testing.T) {
 	k, c := fake(t)
 	top := topic(t, c, 1)
 	c.cfg.ProduceTimeout = 50 * time.Millisecond
+	c.cfg.RequestTimeout = time.Hour // no other time-out helps
 	k.Cluster().ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster().KeepControl()
 		return nil, nil, true // handled, no response

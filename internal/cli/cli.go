@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirproxy/weir/internal/configfile"
 	"github.com/weirproxy/weir/internal/version"
 )
 
@@ -45,6 +46,10 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, s Streams)
 	root.SetErr(s.Err)
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
+	if err := known(root, args); err != nil {
+		fmt.Fprintf(s.Err, "%s: %v\nSee %s --help.\n", root.Name(), err, root.Name())
+		return ExitUsage
+	}
 	started := false // what fails before a command runs is a mistake on the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	cmd, err := root.ExecuteContextC(ctx)
@@ -60,6 +65,29 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, s Streams)
 		fmt.Fprintf(s.Err, "%s: %v\n", cmd.CommandPath(), err)
 	}
 	return ExitFailed
+}
+
+// known refuses a command that is not there, before its flags are found to be unknown.
+func known(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__complete") {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		if c.Name() == args[0] || c.HasAlias(args[0]) {
+			return nil
+		}
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if args[0] == "help" || args[0] == "completion" {
+		return nil
+	}
+	if near, ok := configfile.Nearest(args[0], names); ok {
+		return fmt.Errorf("unknown command %q; did you mean %s?", args[0], near)
+	}
+	return fmt.Errorf("unknown command %q; known: %s", args[0], strings.Join(names, ", "))
 }
 
 // Root is a program's root command, which only has others below it.

@@ -49,6 +49,8 @@ func TestExitCodes(t *testing.T) {
 		"misused":   {2, "", "prog misused: give --x\nSee prog misused --help.\n"},
 		"ok extra":  {2, "", "prog ok: unknown command \"extra\" for \"prog ok\"\nSee prog ok --help.\n"},
 		"ok --what": {2, "", "prog ok: unknown flag: --what\nSee prog ok --help.\n"},
+		"fail --x":  {2, "", "prog: unknown command \"fail\"; did you mean fails?\nSee prog --help.\n"},
+		"other":     {2, "", "prog: unknown command \"other\"; known: fails, misused, ok, silent, version\nSee prog --help.\n"},
 		"":          {2, "", "prog: name a command: fails, misused, ok, silent, version\nSee prog --help.\n"},
 	} {
 		if got := execute(t, root(), strings.Fields(args)...); got != want {

@@ -41,7 +41,8 @@ func readPolicy(file string) (data []byte, docs []*v1alpha1.QuotaPolicy, err err
 	return data, docs, err
 }
 
-// watch finds the enforced rate that gives out least a second.
+// watch finds the enforced rate that the load meets first: of those with the shortest window the one that gives
+// out least.
 func watch(docs []*v1alpha1.QuotaPolicy, onLoad func(*policy.Limit) bool) (watched, error) {
 	var w watched
 	for _, d := range docs {
@@ -51,13 +52,13 @@ func watch(docs []*v1alpha1.QuotaPolicy, onLoad func(*policy.Limit) bool) (watch
 		}
 		w.addTargets(p)
 		for _, l := range p.Limits {
-			if l.Mode == policy.Enforce && onLoad(l) {
+			if l.Mode == policy.Enforce && l.EnforcePercent == 100 && onLoad(l) {
 				w.tighten(p, l)
 			}
 		}
 	}
 	if w.perSec == 0 {
-		return w, errors.New("no enforced limit of the policy concerns the demo's requests; see --method, --path and --header")
+		return w, errors.New("no limit that is enforced for every client concerns the demo's requests; see --method, --path and --header")
 	}
 	return w, nil
 }
@@ -72,7 +73,8 @@ func (w *watched) addTargets(p *policy.Policy) {
 func (w *watched) tighten(p *policy.Policy, l *policy.Limit) {
 	for _, r := range l.Rates {
 		limit, window := bound(r.Rule)
-		if perSec := r.Rule.Limit / window.Seconds(); w.perSec == 0 || perSec < w.perSec {
+		perSec := r.Rule.Limit / window.Seconds()
+		if w.perSec == 0 || window < w.window || window == w.window && perSec < w.perSec {
 			w.perSec, w.limit, w.window = perSec, limit, window
 			w.title = fmt.Sprintf("%s, limit %s, %s", p.Name, l.Name, r.Title)
 		}

@@ -28,11 +28,12 @@ func watchedBy(t *testing.T, r request, limits string) (watched, error) {
 	return watch(docs, func(l *policy.Limit) bool { return concerns(l, r) })
 }
 
-func TestTheTightestEnforcedRateThatConcernsTheLoadIsWatched(t *testing.T) {
+func TestTheRateThatTheLoadMeetsFirstIsWatched(t *testing.T) {
 	const limits = `  - {name: wide, rates: [{limit: 1000, window: 1s}]}
   - {name: minute, rates: [{limit: 600, window: 1m}, {limit: 50, window: 1s}]}
   - {name: shadow, mode: Shadow, rates: [{limit: 1, window: 1m}]}
   - {name: posts, when: {methods: [POST]}, rates: [{limit: 2, window: 1s, algorithm: TokenBucket, burst: 10}]}
+  - {name: canary, enforcePercent: 5, rates: [{limit: 3, window: 1s}]}
   - {name: daily, when: {paths: [{type: Prefix, value: /day}]}, rates: [{limit: 86400, period: Day, algorithm: Calendar}]}
 `
 	for name, tt := range map[string]struct {
@@ -41,9 +42,8 @@ func TestTheTightestEnforcedRateThatConcernsTheLoadIsWatched(t *testing.T) {
 		window time.Duration
 		title  string
 	}{
-		"get":  {request{"GET", "/", nil}, 600, time.Minute, "minute"},
+		"get":  {request{"GET", "/", nil}, 50, time.Second, "minute"},
 		"post": {request{"POST", "/x?y", nil}, 12, time.Second, "posts"},
-		"day":  {request{"GET", "/day/1", nil}, 86400, 24 * time.Hour, "daily"},
 	} {
 		w, err := watchedBy(t, tt.request, limits)
 		if err != nil || w.limit != tt.limit || w.window != tt.window || !strings.Contains(w.title, tt.title) {
@@ -53,7 +53,11 @@ func TestTheTightestEnforcedRateThatConcernsTheLoadIsWatched(t *testing.T) {
 			t.Errorf("%s: targets %v in %s", name, w.targets, w.namespace)
 		}
 	}
-	_, err := watchedBy(t, request{"GET", "/", nil}, "  - {name: shadow, mode: Shadow, rates: [{limit: 1, window: 1m}]}\n")
+	w, err := watchedBy(t, request{"GET", "/", nil}, "  - {name: d, rates: [{limit: 86400, period: Day, algorithm: Calendar}]}\n")
+	if err != nil || w.limit != 86400 || w.window != 24*time.Hour {
+		t.Errorf("a day's quota: %+v, %v", w, err)
+	}
+	_, err = watchedBy(t, request{"GET", "/", nil}, "  - {name: shadow, mode: Shadow, rates: [{limit: 1, window: 1m}]}\n")
 	if err == nil || !strings.Contains(err.Error(), "--path") {
 		t.Errorf("a policy that enforces nothing: %v", err)
 	}

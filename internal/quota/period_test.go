@@ -143,6 +143,25 @@ func TestCalendarSplitsAtReset(t *testing.T) {
 	}
 }
 
+// An exhausted day ends for checks at midnight itself, without waiting for the control goroutine or the owner.
+func TestCalendarOpensAtReset(t *testing.T) {
+	f := newFixture(daily(100), 1)
+	_, end := PeriodAt(Day, time.UTC, d0)
+	f.now = t0 + Time(end-d0-10)*ms
+	f.heard()
+	f.Flush(f.now, flushing, false)
+	r := decision(f.Rule(), 0, 1000)
+	r.ResetIn, r.BlockedFor = 10*time.Millisecond, 10*time.Millisecond
+	r.ShareSum = r.Epsilon // the only pod
+	f.told(r)
+	f.wait(9 * time.Millisecond)
+	if f.check(1).OK {
+		t.Error("admitted in the exhausted day")
+	}
+	f.wait(time.Millisecond)
+	near(t, "admitted at once in the new day", float64(f.admit(500)), 100, 1)
+}
+
 func TestCalendarCounterNeverUsedRollsOn(t *testing.T) {
 	f := newFixture(daily(10), 1)
 	f.admit(10)

@@ -98,6 +98,29 @@ func TestNewEpochLosesOnlyTheUnreported(t *testing.T) {
 	}
 }
 
+// A pod that evicted the counter and made it anew is one pod, with one demand.
+func TestNewSlotSupersedesTheDemandOfTheOld(t *testing.T) {
+	total := NewTotal(perSecond(1000), d0)
+	total.Ingest(&Usage{Pod: 1, Epoch: 7, Made: 1, Cumulative: 10, Demand: 50, Appended: d0, Offset: 1}, true)
+	total.Ingest(&Usage{Pod: 1, Epoch: 7, Made: 2, Cumulative: 10, Demand: 60, Appended: d0 + 1, Offset: 2}, true)
+	r, _ := tick(total, d0+2, 2)
+	near(t, "demand", r.Demand, 60, 1e-9)
+	if total.Admitted() != 20 {
+		t.Errorf("counted %d", total.Admitted())
+	}
+}
+
+// A report that carries again what one before it brought is spread over the rest of its span alone.
+func TestRepeatedSpanIsNotFilledTwice(t *testing.T) {
+	total := NewTotal(perSecond(1000), d0)
+	total.Ingest(&Usage{Pod: 1, Epoch: 1, Made: 1, Cumulative: 50, Span: 500 * time.Millisecond, Appended: d0 + 500}, true)
+	total.Ingest(&Usage{
+		Pod: 1, Epoch: 1, Made: 1, Cumulative: 140, Span: 900 * time.Millisecond, Appended: d0 + 900, Offset: 1,
+	}, true)
+	total.Tick(moment(d0+1510, 1))
+	near(t, "content when the first half has left", total.Sum(), 90, 4)
+}
+
 func TestUnknownStateCountsFromBase(t *testing.T) {
 	total := NewTotal(perSecond(1000), d0)
 	n, _ := total.Ingest(&Usage{Pod: 1, Epoch: 7, Made: 3, Cumulative: 1_000_000, Base: 999_990, Appended: d0}, true)

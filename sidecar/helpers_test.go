@@ -68,6 +68,7 @@ type installation struct {
 	records   []*wirev1.Record
 	wanted    []*wirev1.CounterID
 	silent    bool
+	frozen    bool // the watermark stays: headers renew a record without including more
 	status    *wirev1.PodStatus
 	statuses  int
 	tombstone bool
@@ -135,7 +136,9 @@ func (i *installation) usage(m bus.Message) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.watermark = m.Offset
+	if !i.frozen {
+		i.watermark = m.Offset
+	}
 	r := u.GetReport()
 	i.reports = append(i.reports, r)
 	for _, t := range r.GetTargets() {

@@ -75,6 +75,7 @@ func (s *Sidecar) State() agent.State { return s.agent.State() }
 
 // Run works until ctx ends or the server cannot go on. It returns within Config.Grace after that.
 func (s *Sidecar) Run(ctx context.Context) error {
+	s.agent.Restore()
 	l, err := listen.Listen(s.config.Listen, 0)
 	if err != nil {
 		return err

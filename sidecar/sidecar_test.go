@@ -134,6 +134,50 @@ func TestABlockedCounterIsBlockedFromItsFirstRequest(t *testing.T) {
 	if got := s.passes("modest", 1); got != 1 {
 		t.Error("another client is refused")
 	}
+
+	c = configOf(t, i.kafka.Addr(), "") // a pod that comes later reads what was said in the last seconds
+	c.Pod = "orders-2"
+	later := start(t, c)
+	later.inForce(version)
+	later.ready("partition")
+	if got := later.passes("greedy", 1); got != 0 {
+		t.Error("the first request on a new pod passed")
+	}
+}
+
+// The watermark says which reports a decision includes: what it includes is not subtracted again.
+func TestADecisionThatIncludesAReportIsNotChargedForItTwice(t *testing.T) {
+	i := newInstallation(t)
+	version := i.policy(each(100, "1h"))
+	s := start(t, configOf(t, i.kafka.Addr(), ""))
+	s.inForce(version)
+	s.ready("partition")
+	if got := s.passes("a", 60); got != 60 {
+		t.Fatalf("%d pass", got)
+	}
+	eventually(t, "the owner has counted all", func() bool { return i.totalOf("each a") == 60 })
+	locked(i, func() any {
+		i.frozen = true
+		for id := range i.identity {
+			i.records = append(i.records, &wirev1.Record{
+				IdHi: id.Hi, IdLo: id.Lo, PolicyVersion: version, Amount: 100, Rate: 100. / 3600, Remaining: 40, Content: 60,
+				Demand: 1, ShareSum: 1, Epsilon: 1,
+			})
+		}
+		return nil
+	})
+	var last explain.Counter
+	eventually(t, "the decision is in force and includes all", func() bool {
+		var out explain.Response
+		if err := s.admin.Post(t.Context(), explain.Path, explain.Request{Headers: map[string][]string{"x-client": {"a"}}}, &out); err != nil {
+			t.Fatal(err)
+		}
+		last = out.Counters[0]
+		return last.Basis == "Decision" && last.Remaining > 35
+	})
+	if got := s.passes("a", 100); got < 35 || got > 42 {
+		t.Errorf("%d more pass of the 40 left (%+v)", got, last)
+	}
 }
 
 // Cases 16, 17: brokers go away. Checks are answered as before, from local memory; the end comes within its

@@ -131,10 +131,9 @@ func (a *Agent) SetStarted() { a.health.started.Store(true) }
 // now is the pod's monotonic time.
 func (a *Agent) now() quota.Time { return clockStart + quota.Time(time.Since(a.began)) }
 
-// Run works until ctx ends, which must be after the last check; then it sends what is not yet
+// Run works from what Restore found until ctx ends, which must be after the last check; then it sends what is not yet
 // reported, takes the pod out of the status topic, and returns within Config.Drain and a little.
 func (a *Agent) Run(ctx context.Context) error {
-	a.restore()
 	io, stop := context.WithCancel(context.WithoutCancel(ctx)) // Kafka is needed after ctx has ended
 	defer stop()
 	var parts sync.WaitGroup

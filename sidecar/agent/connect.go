@@ -74,7 +74,7 @@ func (a *Agent) connect(ctx context.Context) {
 	l := &link{client: client, io: func() context.Context { return ctx }, parts: &parts, kick: make(chan struct{}, 1)}
 	l.sends = bus.NewWriter(client, bus.WriterConfig{
 		Depth:        map[string]int{a.config.Topics.Status: 2},
-		DrainTimeout: time.Second, // what matters was drained before
+		DrainTimeout: a.config.Drain / 6, // what matters was drained before
 		State: func(reason string) {
 			a.post(ctx, func() { a.reasons.setOrClear(ReasonReports, waitingFor("reports to be taken", reason)) })
 		},

@@ -13,6 +13,9 @@ import (
 
 // batch takes up one record of weir.decisions; received is when it was read.
 func (a *Agent) batch(h *hearing, m bus.Message, received quota.Time) {
+	if a.hearings[h.partition] != h { // dropped while this was on its way
+		return
+	}
 	u, why := h.feed.Handle(m.Value, quota.Millis(m.Appended.UnixMilli()), received)
 	if why != "" {
 		a.metrics.Ignored(string(why), 1)

@@ -15,8 +15,9 @@ import (
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
 
-// restore takes up the file of last good policies.
-func (a *Agent) restore() {
+// Restore takes up the file of last good policies. Call it once, before Run and before the first check: a check
+// that comes earlier finds no policies.
+func (a *Agent) Restore() {
 	a.reasons.set(ReasonPolicies, "the policy topic is not yet read to its end")
 	l, err := loadLastGood(a.config.StateFile, a.config.Keys.Fingerprint())
 	if err != nil {

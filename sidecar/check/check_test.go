@@ -162,6 +162,23 @@ func TestCase02NarrowRefusalLeavesBroadUncharged(t *testing.T) {
 	}
 }
 
+// Refused requests are no usage, but they are demand: shares follow it.
+func TestRefusedDemandIsToBeReportedToo(t *testing.T) {
+	r := newRig(t, 100, each10)
+	r.admitted(t, "a")
+	r.ledger.TakeDirty(func(*ledger.Slot) {})
+	r.check("a")
+	seen := 0
+	r.ledger.TakeDirty(func(s *ledger.Slot) {
+		if seen++; s.Cell.Admitted() != 10 || s.Cell.Offered() != 12 {
+			t.Errorf("%d admitted, %d offered", s.Cell.Admitted(), s.Cell.Offered())
+		}
+	})
+	if seen != 1 {
+		t.Error("a counter whose demand grew is not marked")
+	}
+}
+
 // Case 22: the answer is of the limit that refused, not of one that passed.
 func TestCase22TheAnswerNamesTheLimitThatRefused(t *testing.T) {
 	r := newRig(t, 100, byKey+`  limits:

@@ -139,6 +139,20 @@ func TestOneUnacknowledgedReportAPartitionAndLaterFlushesCoalesce(t *testing.T) 
 	}
 }
 
+func TestACounterInFlightIsNotClean(t *testing.T) {
+	p := newPod(0)
+	p.spend(1, 1)
+	s := p.slot(1)
+	r := p.flush(1, true)
+	if s.Listed || p.b.Clean(s) {
+		t.Errorf("listed %v, clean %v while its report is on its way", s.Listed, p.b.Clean(s))
+	}
+	p.b.Acknowledged(r, 1, 0, p.now)
+	if !p.b.Clean(s) {
+		t.Error("not clean although acknowledged")
+	}
+}
+
 func TestIdentityTravelsUntilAcknowledgedAndWhenItMayBeForgotten(t *testing.T) {
 	p := newPod(0)
 	text := func(why string, want bool) *Report {

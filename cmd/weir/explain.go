@@ -120,7 +120,11 @@ func printCounter(out io.Writer, c explain.Counter) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(out, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("counter", "%s by %s", c.ID, orNone(strings.Join(c.CountedBy, ", ")))
+	by := strings.Join(c.CountedBy, ", ")
+	if by == "" {
+		by = "nothing: one for the whole target"
+	}
+	line("counter", "%s by %s", c.ID, by)
 	if c.Overflow {
 		line("overflow", "this key shares the limit's overflow counter")
 	}

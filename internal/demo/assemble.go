@@ -125,10 +125,12 @@ func (d *demo) withoutEnvoy() error {
 		}
 		p.asker, p.conn = asker, conn
 	}
-	first := d.pods[0]
-	d.hints = []string{"what a sidecar would answer, and why:",
-		fmt.Sprintf("  weir explain --sidecar %s --path %s%s", first.adminAddr(), d.path, flagsOf(d.headers))}
+	d.hints = []string{"what a sidecar would answer, and why:", d.explainLine()}
 	return nil
+}
+
+func (d *demo) explainLine() string {
+	return fmt.Sprintf("  bin/weir explain --sidecar %s --path %s%s", d.pods[0].adminAddr(), d.path, flagsOf(d.headers))
 }
 
 func (d *demo) withEnvoy(ctx context.Context, binary string) error {
@@ -172,6 +174,7 @@ func (d *demo) curls() []string {
 		"another client passes:", fmt.Sprintf("  curl -i -H 'x-api-key: you' %s/", first.url),
 		"a quota that is used up, on any pod (429, with headers):", fmt.Sprintf("  curl -i %s/reports", last.url),
 		"as the load's client, mostly refused:", "  " + load,
+		"why, as a sidecar sees it:", d.explainLine(),
 		"the policy, to edit while this runs: " + d.policies() + "/policy.yaml",
 	}
 }

@@ -78,7 +78,9 @@ func TestAdaptiveSkip(t *testing.T) {
 	}
 	f.Acknowledge(20, f.date(), f.now)
 	f.wait(flushing)
-	f.admit(1500) // more than an eighth of the share
+	if !f.check(1500).OK { // more than an eighth of the share, in one request
+		t.Fatal("refused")
+	}
 	if _, n := f.Flush(f.now, flushing, false); n == 0 {
 		t.Error("silent about a jump")
 	}

@@ -36,7 +36,6 @@ type pod struct {
 	phase   int64
 	down    []batch
 	lastUp  int64
-	flushed int64
 }
 
 func newPod(s *sim, i int) *pod {

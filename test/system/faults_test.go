@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirproxy/weir/test/load"
 	"github.com/weirproxy/weir/test/parts"
+	"github.com/weirproxy/weir/test/world"
 )
 
 // The load of the fault tests: twice the limit, one client, three pods.
@@ -17,19 +18,19 @@ const (
 )
 
 // underFault runs the load through a fault and lets the fleet settle after it.
-func underFault(t *testing.T, owners int, fault func(w *world, run *load.Run)) (*world, load.Result) {
+func underFault(t *testing.T, owners int, fault func(w *world.World, run *load.Run)) (*world.World, load.Result) {
 	t.Helper()
-	w := settled(t, 3, owners, policy(eachClient(faultLimit, ""), everything))
-	run := w.start(0, uneven("acme", faultRate)...)
+	w := world.Settled(t, 3, owners, world.Policy(world.EachClient(faultLimit, ""), world.Everything))
+	run := w.Start(0, world.Uneven("acme", faultRate)...)
 	phase(run, 4*time.Second)
 	fault(w, run)
 	phase(run, 4*time.Second)
 	run.Stop()
 	res := run.Wait()
 	expectClean(t, res.Total())
-	for _, p := range w.pods {
-		if n := sumStats(p.envoy.Stats(), "ext_authz.error"); n > 0 {
-			t.Errorf("%s: %d checks failed", p.name, n)
+	for _, p := range w.Pods {
+		if n := sumStats(p.Envoy.Stats(), "ext_authz.error"); n > 0 {
+			t.Errorf("%s: %d checks failed", p.Name, n)
 		}
 	}
 	return w, res
@@ -38,7 +39,7 @@ func underFault(t *testing.T, owners int, fault func(w *world, run *load.Run)) (
 // expectBounded asserts that no stretch of a second or more admitted above 1.3 times the limit.
 func expectBounded(t *testing.T, tally *load.Tally) {
 	t.Helper()
-	times := after(tally.SentAt, steady)
+	times := world.After(tally.SentAt, world.Steady)
 	for _, width := range []time.Duration{4 * time.Second, outage} {
 		got := float64(load.MaxWindow(times, width.Milliseconds())) / width.Seconds() / faultLimit
 		t.Logf("fullest %v: %.2f of the limit", width, got)
@@ -60,64 +61,64 @@ func sumStats(stats map[string]int64, suffix string) (sum int64) {
 // One of two owners is killed, later the other one is asked to leave: partitions go on, and Redis
 // has what the clients counted.
 func TestOwnersComeAndGo(t *testing.T) {
-	w, res := underFault(t, 2, func(w *world, run *load.Run) {
-		w.owners[0].process.Kill()
+	w, res := underFault(t, 2, func(w *world.World, run *load.Run) {
+		w.Owners[0].Process.Kill()
 		phase(run, outage)
-		w.startOwner(w.owners[0])
+		w.StartOwner(w.Owners[0])
 		phase(run, 3*time.Second)
-		if err := w.owners[1].process.Stop(); err != nil {
+		if err := w.Owners[1].Process.Stop(); err != nil {
 			t.Error(err)
 		}
 		phase(run, 3*time.Second)
 	})
 	expectBounded(t, res.Total())
-	w.expectTotal("everything", res.Total().Admitted)
-	w.expectTotal("each-client", res.Total().Admitted)
+	w.ExpectTotal("everything", res.Total().Admitted)
+	w.ExpectTotal("each-client", res.Total().Admitted)
 }
 
 func TestCase16RedisAwayAndEmptied(t *testing.T) {
-	w, res := underFault(t, 1, func(w *world, run *load.Run) {
-		w.redis.Stop()
+	w, res := underFault(t, 1, func(w *world.World, run *load.Run) {
+		w.Redis.Stop()
 		phase(run, outage)
-		w.redis.Start()
+		w.Redis.Start()
 	})
 	expectBounded(t, res.Total())
-	w.expectTotal("everything", res.Total().Admitted)
-	w.expectTotal("each-client", res.Total().Admitted)
+	w.ExpectTotal("everything", res.Total().Admitted)
+	w.ExpectTotal("each-client", res.Total().Admitted)
 }
 
 func TestCase17KafkaAway(t *testing.T) {
-	w, res := underFault(t, 1, func(w *world, run *load.Run) {
-		w.kafka.Stop()
+	w, res := underFault(t, 1, func(w *world.World, run *load.Run) {
+		w.Kafka.Stop()
 		phase(run, outage)
-		w.kafka.Start()
+		w.Kafka.Start()
 		phase(run, 6*time.Second)
 	})
 	expectBounded(t, res.Total())
-	w.expectTotal("everything", res.Total().Admitted)
+	w.ExpectTotal("everything", res.Total().Admitted)
 }
 
 func TestAllOwnersAway(t *testing.T) {
-	w, res := underFault(t, 2, func(w *world, run *load.Run) {
-		for _, o := range w.owners {
-			o.process.Kill()
+	w, res := underFault(t, 2, func(w *world.World, run *load.Run) {
+		for _, o := range w.Owners {
+			o.Process.Kill()
 		}
 		phase(run, outage)
-		for _, o := range w.owners {
-			w.startOwner(o)
+		for _, o := range w.Owners {
+			w.StartOwner(o)
 		}
 		phase(run, 10*time.Second)
 	})
 	expectBounded(t, res.Total())
-	w.expectTotal("everything", res.Total().Admitted)
-	w.expectTotal("each-client", res.Total().Admitted)
+	w.ExpectTotal("everything", res.Total().Admitted)
+	w.ExpectTotal("each-client", res.Total().Admitted)
 }
 
 // uncounted are requests that Envoy let through since the check failed.
-func (w *world) uncounted() (sum int) {
-	w.t.Helper()
-	for _, p := range w.pods {
-		sum += int(sumStats(p.envoy.Stats(), "ext_authz.failure_mode_allowed"))
+func uncounted(w *world.World) (sum int) {
+	w.T.Helper()
+	for _, p := range w.Pods {
+		sum += int(sumStats(p.Envoy.Stats(), "ext_authz.failure_mode_allowed"))
 	}
 	return sum
 }
@@ -130,15 +131,15 @@ func TestSidecarEnds(t *testing.T) {
 		"SIGKILL": func(p *parts.Process) error { p.Kill(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := settled(t, 3, 1, policy(everything))
-			run := w.start(0, uneven("acme", faultRate)...)
+			w := world.Settled(t, 3, 1, world.Policy(world.Everything))
+			run := w.Start(0, world.Uneven("acme", faultRate)...)
 			phase(run, 3*time.Second)
-			if err := end(w.pods[0].sidecar); err != nil {
+			if err := end(w.Pods[0].Sidecar); err != nil {
 				t.Error(err)
 			}
 			phase(run, 2*time.Second)
-			w.startSidecar(w.pods[0])
-			w.podReady(w.pods[0])
+			w.StartSidecar(w.Pods[0])
+			w.PodReady(w.Pods[0])
 			phase(run, 2*time.Second)
 			run.Stop()
 			tally := run.Wait().Total()
@@ -146,63 +147,63 @@ func TestSidecarEnds(t *testing.T) {
 			if tally.Denied > 0 {
 				t.Errorf("%d refused", tally.Denied)
 			}
-			counted := tally.Admitted - w.uncounted()
-			if w.uncounted() == 0 {
+			counted := tally.Admitted - uncounted(w)
+			if uncounted(w) == 0 {
 				t.Error("Envoy never used its failure mode: the sidecar was not gone")
 			}
 			if name == "SIGTERM" {
-				w.expectTotal("everything", counted)
+				w.ExpectTotal("everything", counted)
 				return
 			}
-			w.expectLost("everything", counted, faultRate*6/10*3/2) // 1 s of adaptive skipping and a round trip on the pod with 60 %
+			expectLost(w, "everything", counted, faultRate*6/10*3/2) // 1 s of adaptive skipping and a round trip on the pod with 60 %
 		})
 	}
 }
 
 // expectLost asserts that Redis has at most lost units less than counted, and never more.
-func (w *world) expectLost(limit string, counted, lost int) {
-	w.t.Helper()
+func expectLost(w *world.World, limit string, counted, lost int) {
+	w.T.Helper()
 	time.Sleep(2 * time.Second)
-	got, err := w.total(limit)
-	w.must(err)
+	got, err := w.Total(limit)
+	w.Must(err)
 	missing := counted - int(got) //nolint:gosec // small
-	w.t.Logf("%d of %d units lost", missing, counted)
+	w.T.Logf("%d of %d units lost", missing, counted)
 	if missing < 0 || missing > lost {
-		w.t.Errorf("%d units lost, want 0 to %d", missing, lost)
+		w.T.Fatalf("%d units lost, want 0 to %d", missing, lost)
 	}
 }
 
 // Everything in the wrong order: sidecar and owner first, then Redis, then Kafka. No crash, no restart.
 func TestStartedInTheWrongOrder(t *testing.T) {
-	w := newWorld(t)
-	w.write("p0.yaml", policy(eachClient(1, ""), everything))
+	w := world.New(t)
+	w.Write("p0.yaml", world.Policy(world.EachClient(1, ""), world.Everything))
 	// Both servers get their addresses and are gone before anything asks for them.
-	w.kafka = parts.StartKafka(t, parts.KafkaOpts{})
-	w.redis = parts.StartRedis(t, parts.RedisOpts{})
-	w.upstream = parts.StartUpstream(t)
-	w.redis.Kill()
-	w.kafka.Kill()
+	w.Kafka = parts.StartKafka(t, parts.KafkaOpts{})
+	w.Redis = parts.StartRedis(t, parts.RedisOpts{})
+	w.Upstream = parts.StartUpstream(t)
+	w.Redis.Kill()
+	w.Kafka.Kill()
 
-	p, o := w.addPod(), w.addOwner()
+	p, o := w.AddPod(), w.AddOwner()
 	time.Sleep(3 * time.Second)
-	w.redis.Start()
+	w.Redis.Start()
 	time.Sleep(2 * time.Second)
-	w.kafka.Start()
-	w.ensureTopics()
-	w.podReady(p)
-	parts.Eventually(t, patience, "the limit in force", func() error {
-		_, body, err := get("http://" + p.admin + "/readyz")
+	w.Kafka.Start()
+	w.EnsureTopics()
+	w.PodReady(p)
+	parts.Eventually(t, world.Patience, "the limit in force", func() error {
+		_, body, err := world.Get("http://" + p.Admin + "/readyz")
 		if err != nil {
 			return err
 		}
 		for range 6 {
-			if status, _, _ := w.ask(p, "GET", "/", map[string]string{"x-api-key": "acme"}); status == 429 {
+			if status, _, _ := w.Ask(p, "GET", "/", map[string]string{"x-api-key": "acme"}); status == 429 {
 				return nil
 			}
 		}
 		return errPassed(body)
 	})
-	for _, q := range []*parts.Process{p.sidecar, o.process} {
+	for _, q := range []*parts.Process{p.Sidecar, o.Process} {
 		if q.ExitCode() != -1 {
 			t.Error("a program ended")
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/test/load"
+	"github.com/weirproxy/weir/test/world"
 )
 
 // floodMemory bounds a sidecar's resident memory, bytes, with its table of 50,000 counters full.
@@ -13,7 +14,7 @@ const floodMemory = 160 << 20
 
 // 200,000 distinct clients: memory stays bounded, and clients that were there keep their limits.
 func TestCase18FloodOfClients(t *testing.T) {
-	w := settled(t, 1, 1, policy(eachClient(100, "")))
+	w := world.Settled(t, 1, 1, world.Policy(world.EachClient(100, "")))
 	const length = 50 * time.Second
 	known := func(client string, perSecond float64) load.Source {
 		return load.Source{
@@ -28,12 +29,12 @@ func TestCase18FloodOfClients(t *testing.T) {
 			return &load.Request{Path: "/", Header: map[string]string{"x-api-key": "flood-" + strconv.Itoa(k)}}
 		},
 	}
-	direct := load.GRPC("unix://"+w.pods[0].socket, 4)
+	direct := load.GRPC("unix://"+w.Pods[0].Socket, 4)
 	run, err := load.Start(load.Config{
 		Pods:    []load.Pod{{Name: "orders-0", Target: direct}},
 		Sources: []load.Source{known("modest", 50), known("greedy", 200), flood}, For: length, Outstanding: 2048,
 	})
-	w.must(err)
+	w.Must(err)
 	res := run.Wait()
 
 	if n := res.Of("flood").Requests(); n < 200_000 {
@@ -45,8 +46,8 @@ func TestCase18FloodOfClients(t *testing.T) {
 		t.Errorf("a client at half its limit was refused %d times", modest.Denied)
 	}
 	expectRate(t, res.Of("greedy"), 100, length)
-	rss := w.pods[0].sidecar.RSS()
-	t.Logf("sidecar %d MiB, aggregator %d MiB resident", rss>>20, w.owners[0].process.RSS()>>20)
+	rss := w.Pods[0].Sidecar.RSS()
+	t.Logf("sidecar %d MiB, aggregator %d MiB resident", rss>>20, w.Owners[0].Process.RSS()>>20)
 	if rss > floodMemory {
 		t.Errorf("the sidecar uses %d MiB", rss>>20)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirproxy/weir/test/load"
 	"github.com/weirproxy/weir/test/parts"
+	"github.com/weirproxy/weir/test/world"
 )
 
 // expectClean fails on anything but a 2xx or a 429: no check failed, none was let through unasked.
@@ -22,9 +23,9 @@ func expectClean(t *testing.T, tally *load.Tally) {
 // mean within 0.9 and 1.05 of it.
 func expectRate(t *testing.T, tally *load.Tally, limit float64, length time.Duration) {
 	t.Helper()
-	times := after(tally.SentAt, steady)
+	times := world.After(tally.SentAt, world.Steady)
 	worst := float64(load.MaxWindow(times, 1000)) / limit
-	mean := float64(len(times)) / (length - steady).Seconds() / limit
+	mean := float64(len(times)) / (length - world.Steady).Seconds() / limit
 	t.Logf("fullest second %.2f of the limit, mean %.3f", worst, mean)
 	if worst > 1.3 {
 		t.Errorf("a one-second window holds %.2f of the limit", worst)
@@ -34,57 +35,56 @@ func expectRate(t *testing.T, tally *load.Tally, limit float64, length time.Dura
 	}
 }
 
-// One quota over three pods: whoever gets how much, the fleet admits the limit. A steady threefold
+// One quota over three pods: whoever gets how much, the fleet admits the limit. A world.Steady threefold
 // load still gets all of it, since refusals charge nothing.
 func TestCase01SlidingWindowOverThreePods(t *testing.T) {
-	w := settled(t, 3, 2, policy(eachClient(300, ""), everything))
+	w := world.Settled(t, 3, 2, world.Policy(world.EachClient(300, ""), world.Everything))
 	const length = 12 * time.Second
-	tally := w.start(length, uneven("acme", 900)...).Wait().Of("acme")
+	tally := w.Start(length, world.Uneven("acme", 900)...).Wait().Of("acme")
 	expectClean(t, tally)
 	expectRate(t, tally, 300, length)
-	w.expectTotal("each-client", tally.Admitted)
-	w.expectTotal("everything", tally.Admitted)
+	w.ExpectTotal("each-client", tally.Admitted)
+	w.ExpectTotal("everything", tally.Admitted)
 }
 
 func TestTokenBucketOverThreePods(t *testing.T) {
 	bucket := "  - {name: each-client, counters: [Client], rates: [{limit: 300, window: 1s, algorithm: TokenBucket, burst: 60}]}\n"
-	w := settled(t, 3, 2, policy(bucket))
+	w := world.Settled(t, 3, 2, world.Policy(bucket))
 	const length = 12 * time.Second
-	tally := w.start(length, uneven("acme", 900)...).Wait().Of("acme")
+	tally := w.Start(length, world.Uneven("acme", 900)...).Wait().Of("acme")
 	expectClean(t, tally)
 	expectRate(t, tally, 300, length)
-	w.expectTotal("each-client", tally.Admitted)
+	w.ExpectTotal("each-client", tally.Admitted)
 }
 
 // A narrow limit that refuses leaves the broad one uncharged: exact, from Redis.
 func TestCase02NarrowRefusalLeavesBroadUncharged(t *testing.T) {
 	narrow := "  - {name: writes, when: {methods: [POST]}, counters: [Client], rates: [{limit: 50, window: 1s}]}\n"
-	w := settled(t, 3, 2, policy(narrow, everything))
+	w := world.Settled(t, 3, 2, world.Policy(narrow, world.Everything))
 	const length = 8 * time.Second
-	sources := uneven("acme", 300)
+	sources := world.Uneven("acme", 300)
 	for i := range sources {
 		sources[i].Request.Method = "POST"
 	}
-	reads := uneven("reads", 30)
-	res := w.start(length, append(sources, reads...)...).Wait()
+	reads := world.Uneven("reads", 30)
+	res := w.Start(length, append(sources, reads...)...).Wait()
 	writes, total := res.Of("acme"), res.Total()
 	expectClean(t, total)
 	if writes.Denied < writes.Admitted {
 		t.Fatalf("the narrow limit did not refuse: %d of %d", writes.Denied, writes.Sent)
 	}
-	w.expectTotal("writes", writes.Admitted)
-	w.expectTotal("everything", total.Admitted)
+	w.ExpectTotal("writes", writes.Admitted)
+	w.ExpectTotal("everything", total.Admitted)
 }
 
 // A limit is raised and lowered under load: the count is kept, and every pod enforces the new one.
 func TestCase03RaiseAndLowerUnderLoad(t *testing.T) {
-	w := settled(t, 3, 1, policy(eachClient(100, ""), everything))
-	run := w.start(0, uneven("acme", 900)...)
+	w := world.Settled(t, 3, 1, world.Policy(world.EachClient(100, ""), world.Everything))
+	run := w.Start(0, world.Uneven("acme", 900)...)
 	for _, limit := range []int{300, 60} {
 		phase(run, 3*time.Second)
-		w.write("p0.yaml", policy(eachClient(limit, ""), everything))
-		w.expectVersion(2)
-		phase(run, 2*time.Second)
+		w.Write("p0.yaml", world.Policy(world.EachClient(limit, ""), world.Everything))
+		phase(run, 4*time.Second) // the directory is looked through each second
 		from := run.Elapsed()
 		phase(run, 4*time.Second)
 		tally := run.Result().Of("acme")
@@ -96,13 +96,13 @@ func TestCase03RaiseAndLowerUnderLoad(t *testing.T) {
 	run.Stop()
 	res := run.Wait()
 	expectClean(t, res.Total())
-	for _, p := range w.pods {
-		if res.On(p.name).Denied == 0 {
-			t.Errorf("%s refused nothing", p.name)
+	for _, p := range w.Pods {
+		if res.On(p.Name).Denied == 0 {
+			t.Errorf("%s refused nothing", p.Name)
 		}
 	}
-	w.expectTotal("everything", res.Total().Admitted)
-	w.expectTotal("each-client", res.Total().Admitted)
+	w.ExpectTotal("everything", res.Total().Admitted)
+	w.ExpectTotal("each-client", res.Total().Admitted)
 }
 
 func phase(run *load.Run, d time.Duration) {
@@ -111,48 +111,42 @@ func phase(run *load.Run, d time.Duration) {
 	}
 }
 
-// expectVersion waits until no pod has anything older than what the directory holds; the load goes on.
-func (w *world) expectVersion(int) {
-	w.t.Helper()
-	time.Sleep(2 * time.Second)
-}
-
 // Shadow refuses nothing and says what it would have refused.
 func TestShadowRefusesNothing(t *testing.T) {
-	w := settled(t, 3, 1, policy(eachClient(100, ", mode: Shadow"), everything))
-	tally := w.start(6*time.Second, uneven("acme", 600)...).Wait().Of("acme")
+	w := world.Settled(t, 3, 1, world.Policy(world.EachClient(100, ", mode: Shadow"), world.Everything))
+	tally := w.Start(6*time.Second, world.Uneven("acme", 600)...).Wait().Of("acme")
 	expectClean(t, tally)
 	if tally.Denied > 0 {
 		t.Errorf("%d refused in shadow", tally.Denied)
 	}
 	would := 0.0
-	for _, p := range w.pods {
-		would += w.metric(p.admin, "weir_sidecar_would_refuse_total")
+	for _, p := range w.Pods {
+		would += w.Metric(p.Admin, "weir_sidecar_would_refuse_total")
 	}
 	if would < float64(tally.Admitted)/2 {
 		t.Errorf("%.0f would-refuse counted of %d at six times the limit", would, tally.Admitted)
 	}
-	w.expectTotal("everything", tally.Admitted)
+	w.ExpectTotal("everything", tally.Admitted)
 }
 
 // enforcePercent enforces on the same clients on every pod, each time.
 func TestEnforcePercentIsSticky(t *testing.T) {
-	w := settled(t, 3, 1, policy(eachClient(1, ", enforcePercent: 50")))
+	w := world.Settled(t, 3, 1, world.Policy(world.EachClient(1, ", enforcePercent: 50")))
 	denied := map[string]map[string]bool{}
 	for i := range 40 {
 		client := "client-" + strconv.Itoa(i)
 		denied[client] = map[string]bool{}
-		for _, p := range w.pods {
+		for _, p := range w.Pods {
 			for range 8 {
-				if status, _, _ := w.ask(p, "GET", "/", map[string]string{"x-api-key": client}); status == 429 {
-					denied[client][p.name] = true
+				if status, _, _ := w.Ask(p, "GET", "/", map[string]string{"x-api-key": client}); status == 429 {
+					denied[client][p.Name] = true
 				}
 			}
 		}
 	}
 	enforced := 0
 	for client, pods := range denied {
-		if len(pods) != 0 && len(pods) != len(w.pods) {
+		if len(pods) != 0 && len(pods) != len(w.Pods) {
 			t.Errorf("%s is refused on %v only", client, pods)
 		}
 		if len(pods) > 0 {
@@ -166,22 +160,22 @@ func TestEnforcePercentIsSticky(t *testing.T) {
 
 // A bad edit leaves the last good version in force; a good one is taken; deletion ends enforcement.
 func TestPolicyFilesAreFollowed(t *testing.T) {
-	w := settled(t, 1, 1, policy(eachClient(1, "")))
-	p := w.pods[0]
+	w := world.Settled(t, 1, 1, world.Policy(world.EachClient(1, "")))
+	p := w.Pods[0]
 	refuses := func() error {
 		for range 6 {
-			if status, _, _ := w.ask(p, "GET", "/", map[string]string{"x-api-key": "acme"}); status == 429 {
+			if status, _, _ := w.Ask(p, "GET", "/", map[string]string{"x-api-key": "acme"}); status == 429 {
 				return nil
 			}
 		}
 		return fmt.Errorf("six requests passed")
 	}
-	parts.Eventually(t, patience, "the limit in force", refuses)
-	w.write("p0.yaml", policy("  - {name: each-client, rates: [{limit: 0, window: 1s}]}\n"))
+	parts.Eventually(t, world.Patience, "the limit in force", refuses)
+	w.Write("p0.yaml", world.Policy("  - {name: each-client, rates: [{limit: 0, window: 1s}]}\n"))
 	time.Sleep(3 * time.Second)
-	parts.Eventually(t, patience, "the last good version in force", refuses)
-	w.write("p0.yaml", "")
-	parts.Eventually(t, patience, "no policy", func() error {
+	parts.Eventually(t, world.Patience, "the last good version in force", refuses)
+	w.Write("p0.yaml", "")
+	parts.Eventually(t, world.Patience, "no policy", func() error {
 		if refuses() == nil {
 			return fmt.Errorf("still refused")
 		}

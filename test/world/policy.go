@@ -1,4 +1,4 @@
-package system
+package world
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/weirproxy/weir/test/load"
 )
 
-// policy renders a policy on the tests' target for clients that a header names.
-func policy(limits ...string) string {
+// Policy renders a policy on the tests' target for clients that a header names.
+func Policy(limits ...string) string {
 	return fmt.Sprintf(`apiVersion: weirproxy.dev/v1alpha1
 kind: QuotaPolicy
 metadata: {name: orders, namespace: shop}
@@ -20,16 +20,16 @@ spec:
 %s`, strings.Join(limits, ""))
 }
 
-// eachClient is a limit a second for each client, in the mode given.
-func eachClient(perSecond int, extra string) string {
+// EachClient is a limit a second for each client, in the mode given.
+func EachClient(perSecond int, extra string) string {
 	return fmt.Sprintf("  - {name: each-client, counters: [Client], rates: [{limit: %d, window: 1s}]%s}\n", perSecond, extra)
 }
 
-// everything only counts: a limit that nothing reaches, so that Redis keeps the total.
-const everything = "  - {name: everything, rates: [{limit: 100000000, window: 1h}]}\n"
+// Everything only counts: a limit that nothing reaches, so that Redis keeps the total.
+const Everything = "  - {name: everything, rates: [{limit: 100000000, window: 1h}]}\n"
 
-// uneven is one client's requests, spread 60/30/10 over the first three pods.
-func uneven(client string, perSecond float64) []load.Source {
+// Uneven is one client's requests, spread 60/30/10 over the first three pods.
+func Uneven(client string, perSecond float64) []load.Source {
 	var out []load.Source
 	for i, part := range []float64{0.6, 0.3, 0.1} {
 		out = append(out, load.Source{
@@ -40,11 +40,11 @@ func uneven(client string, perSecond float64) []load.Source {
 	return out
 }
 
-// steady leaves out the first two seconds, in which the fleet meets the load.
-const steady = 2 * time.Second
+// Steady leaves out the first two seconds, in which the fleet meets the load.
+const Steady = 2 * time.Second
 
-// after returns the times, ms, from the given moment on.
-func after(times []int64, from time.Duration) []int64 {
+// After returns the times, ms, from the given moment on.
+func After(times []int64, from time.Duration) []int64 {
 	var out []int64
 	for _, t := range times {
 		if t >= from.Milliseconds() {

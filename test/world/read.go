@@ -1,4 +1,4 @@
-package system
+package world
 
 import (
 	"bufio"
@@ -18,7 +18,8 @@ import (
 
 var client = &http.Client{Timeout: 5 * time.Second}
 
-func get(url string) (status int, body string, err error) {
+// Get asks for a URL and returns the status and the body.
+func Get(url string) (status int, body string, err error) {
 	resp, err := client.Get(url)
 	if err != nil {
 		return 0, "", err
@@ -28,27 +29,27 @@ func get(url string) (status int, body string, err error) {
 	return resp.StatusCode, string(b), err
 }
 
-// ask sends one request through a pod's Envoy and returns the answer's status, header and body.
-func (w *world) ask(p *pod, method, path string, header map[string]string) (int, http.Header, string) {
-	w.t.Helper()
-	req, err := http.NewRequest(method, p.envoy.URL()+path, nil)
-	w.must(err)
+// Ask sends one request through a pod's Envoy and returns the answer's status, header and body.
+func (w *World) Ask(p *Pod, method, path string, header map[string]string) (int, http.Header, string) {
+	w.T.Helper()
+	req, err := http.NewRequest(method, p.Envoy.URL()+path, nil)
+	w.Must(err)
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
 	resp, err := client.Do(req)
-	w.must(err)
+	w.Must(err)
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)
-	w.must(err)
+	w.Must(err)
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-// metric sums the samples of a metric whose labels contain all of the given texts.
-func (w *world) metric(admin, name string, labels ...string) float64 {
-	w.t.Helper()
-	_, body, err := get("http://" + admin + "/metrics")
-	w.must(err)
+// Metric sums the samples of a metric whose labels contain all of the given texts.
+func (w *World) Metric(admin, name string, labels ...string) float64 {
+	w.T.Helper()
+	_, body, err := Get("http://" + admin + "/metrics")
+	w.Must(err)
 	sum := 0.0
 	for s := bufio.NewScanner(strings.NewReader(body)); s.Scan(); {
 		line := s.Text()
@@ -57,7 +58,7 @@ func (w *world) metric(admin, name string, labels ...string) float64 {
 			continue
 		}
 		v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
-		w.must(err)
+		w.Must(err)
 		sum += v
 	}
 	return sum
@@ -72,16 +73,16 @@ func containsAll(s string, texts []string) bool {
 	return true
 }
 
-// counter is one counter as Redis holds it.
-type counter struct {
-	identity wirev1.Identity
-	total    uint64
+// Counter is one counter as Redis holds it.
+type Counter struct {
+	Identity wirev1.Identity
+	Total    uint64
 }
 
-// counters reads all counters of a policy's limit from Redis.
-func (w *world) counters(limit string) ([]counter, error) {
+// Counters reads all counters of a policy's limit from Redis.
+func (w *World) Counters(limit string) ([]Counter, error) {
 	c, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{w.redis.Addr()}, DisableCache: true, ForceSingleClient: true,
+		InitAddress: []string{w.Redis.Addr()}, DisableCache: true, ForceSingleClient: true,
 	})
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (w *world) counters(limit string) ([]counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []counter
+	var out []Counter
 	for _, k := range keys {
 		h, err := c.Do(ctx, c.B().Hgetall().Key(k).Build()).AsStrMap()
 		if err != nil {
@@ -103,7 +104,7 @@ func (w *world) counters(limit string) ([]counter, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k, err)
 		}
-		if n.identity.Limit == limit {
+		if n.Identity.Limit == limit {
 			out = append(out, n)
 		}
 	}
@@ -111,38 +112,38 @@ func (w *world) counters(limit string) ([]counter, error) {
 }
 
 // readCounter reads the two fields that the store documents for others: identity and 0, the total.
-func readCounter(h map[string]string) (n counter, err error) {
-	if n.identity, err = wirev1.DecodeIdentity([]byte(h["identity"])); err != nil {
+func readCounter(h map[string]string) (n Counter, err error) {
+	if n.Identity, err = wirev1.DecodeIdentity([]byte(h["identity"])); err != nil {
 		return n, err
 	}
-	n.total, err = strconv.ParseUint(h["0"], 10, 64)
+	n.Total, err = strconv.ParseUint(h["0"], 10, 64)
 	return n, err
 }
 
-// total is the sum of a limit's counters in Redis.
-func (w *world) total(limit string) (uint64, error) {
-	cs, err := w.counters(limit)
+// Total is the sum of a limit's counters in Redis.
+func (w *World) Total(limit string) (uint64, error) {
+	cs, err := w.Counters(limit)
 	sum := uint64(0)
 	for _, c := range cs {
-		sum += c.total
+		sum += c.Total
 	}
 	return sum, err
 }
 
-// expectTotal waits until Redis holds just want for a limit, and that it stays so.
-func (w *world) expectTotal(limit string, want int) {
-	w.t.Helper()
-	parts.Eventually(w.t, patience, fmt.Sprintf("%d units of %s in Redis", want, limit), func() error {
-		got, err := w.total(limit)
+// ExpectTotal waits until Redis holds just want for a limit, and that it stays so.
+func (w *World) ExpectTotal(limit string, want int) {
+	w.T.Helper()
+	parts.Eventually(w.T, Patience, fmt.Sprintf("%d units of %s in Redis", want, limit), func() error {
+		got, err := w.Total(limit)
 		if err == nil && got != uint64(want) { //nolint:gosec // a tally is never negative
 			err = fmt.Errorf("Redis has %d", got)
 		}
 		return err
 	})
 	time.Sleep(300 * time.Millisecond) // anything still on its way would count twice
-	got, err := w.total(limit)
-	w.must(err)
+	got, err := w.Total(limit)
+	w.Must(err)
 	if got != uint64(want) { //nolint:gosec // a tally is never negative
-		w.t.Errorf("%s: Redis moved on to %d of %d", limit, got, want)
+		w.T.Fatalf("%s: Redis moved on to %d of %d", limit, got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -170,34 +171,55 @@ func TestRacingTakesExceedByThreadsMinusOne(t *testing.T) {
 	}
 }
 
-// The feed writes while checks read: no check may act on a mixture. Here every decision grants the same share of a
-// different whole, which a mixture would not.
+// A write leaves the view in force alone: a check may still be reading it.
+func TestWriteLeavesTheViewInForceWhole(t *testing.T) {
+	var c Cell
+	a, b := view{r: 1, period: 1}, view{r: 2, period: 2}
+	c.write(&a)
+	reading := c.w[wVersion].Load()
+	c.write(&b)
+	var v view
+	if c.readCopy(&v, reading); v != a {
+		t.Errorf("overwritten by %+v", v)
+	}
+	if c.read(&v); v != b {
+		t.Errorf("in force: %+v", v)
+	}
+}
+
+// The feed writes while checks read: a read that one write overlaps is whole.
 func TestChecksNeverMixDecisions(t *testing.T) {
 	var c Cell
 	views := [2]view{{r: 1, k1: 1, m: 1, s: 1, g: 1, period: 1}, {r: 2, k1: 2, m: 2, s: 2, g: 2, period: 2}}
 	c.write(&views[0])
-	var stop atomic.Bool
+	var reads [3]atomic.Int64
+	var stop, torn atomic.Bool
 	var wg sync.WaitGroup
-	for range 3 {
+	for i := range reads {
 		wg.Go(func() {
 			for !stop.Load() {
 				var v view
 				c.read(&v)
-				if w := views[v.period-1]; v != w {
-					// Three writes within one read: the bound that read documents.
-					t.Logf("torn: %+v", v)
+				if v != views[(v.period-1)&1] {
+					torn.Store(true)
 				}
+				reads[i].Add(1)
+				runtime.Gosched()
 			}
 		})
 	}
-	for i := range 20000 {
+	for i := range 300 {
 		c.write(&views[i%2])
+		for j := range reads { // each reader ends the read that this write overlapped
+			for n := reads[j].Load(); reads[j].Load() < n+2; {
+				runtime.Gosched()
+			}
+		}
 	}
 	stop.Store(true)
 	wg.Wait()
-	var v view
-	if c.read(&v); v != views[1] {
-		t.Errorf("read %+v, wrote %+v", v, views[1])
+	if torn.Load() {
+		t.Error("a check acted on a mixture of two decisions")
 	}
 }
 

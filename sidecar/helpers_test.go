@@ -284,7 +284,6 @@ func locked[T any](i *installation, f func() T) T {
 type running struct {
 	t      *testing.T
 	config Config
-	dir    string
 	*Sidecar
 	client authv3.AuthorizationClient
 	admin  *admin.Client

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
+	"github.com/weirproxy/weir/internal/admin"
 	"github.com/weirproxy/weir/internal/explain"
 	"github.com/weirproxy/weir/internal/policy"
 )
@@ -323,6 +325,28 @@ func TestDebugShowsWhatIsBelieved(t *testing.T) {
 	st := locked(i, func() *wirev1.PodStatus { return proto.CloneOf(i.status) })
 	if st.GetPod() != "shop/orders-1" || st.GetKeyFingerprint() != i.keys.Fingerprint() {
 		t.Errorf("status = %v", st)
+	}
+}
+
+// Case 23: the socket of a sidecar that lives is not taken away from it.
+func TestCase23TheSocketOfALiveSidecarIsRefused(t *testing.T) {
+	c := configOf(t, "127.0.0.1:1", "")
+	c.Grace = 500 * time.Millisecond
+	first := start(t, c)
+	if _, err := first.check("a"); status.Code(err) != codes.Unavailable {
+		t.Fatalf("%v: without policies it is UNAVAILABLE, by an answer", err)
+	}
+	second := c
+	second.Admin = admin.Config{}
+	s, err := New(second, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "check.sock") {
+		t.Errorf("a second sidecar on the socket: %v", err)
+	}
+	if _, err := first.check("a"); status.Code(err) != codes.Unavailable {
+		t.Errorf("the first answers no more: %v", err)
 	}
 }
 

@@ -183,7 +183,9 @@ func TestRecordsApplyOnlyOnceTheEndIsReached(t *testing.T) {
 	d.hearings[h.partition] = h2 // as if it had just begun to listen
 	d.passes("a", 1)
 	d.takeMade(d.now())
-	d.hear(h2, func(b *wirev1.DecisionBatch) { b.Records = append(b.Records, blocked(d.id("a")), blocked(d.id("unseen"))) })
+	d.hear(h2, func(b *wirev1.DecisionBatch) {
+		b.Records = append(b.Records, blocked(d.id("a")), blocked(d.id("unseen")))
+	})
 	if d.passes("a", 1) != 1 || d.passes("unseen", 1) != 1 {
 		t.Error("a record applies before the partition's end is reached")
 	}
@@ -272,7 +274,11 @@ func TestANewLogDropsRecordsAndKeepsCounts(t *testing.T) {
 	if h.live {
 		t.Error("the old log's owner is heard")
 	}
-	d.hear(h, func(b *wirev1.DecisionBatch) { b.Header.LogId = []byte("log b"); b.Header.Epoch = 0; b.Header.Sequence = 1 })
+	d.hear(h, func(b *wirev1.DecisionBatch) {
+		b.Header.LogId = []byte("log b")
+		b.Header.Epoch = 0
+		b.Header.Sequence = 1
+	})
 	if !h.live || s.Cell.Admitted() != 5 {
 		t.Errorf("live %v, %d admitted", h.live, s.Cell.Admitted())
 	}

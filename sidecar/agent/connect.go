@@ -79,10 +79,10 @@ func (a *Agent) connect(ctx context.Context) {
 			a.post(ctx, func() { a.reasons.setOrClear(ReasonReports, waitingFor("reports to be taken", reason)) })
 		},
 	})
+	a.post(ctx, func() { a.connected(l) })
 	parts.Go(func() { _ = l.sends.Run(ctx) })
 	parts.Go(func() { a.readPolicies(ctx, client) })
 	parts.Go(func() { a.watchLogID(ctx, l) })
-	a.post(ctx, func() { a.connected(l) })
 	<-ctx.Done()
 	parts.Wait()
 }

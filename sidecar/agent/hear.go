@@ -107,21 +107,25 @@ func (a *Agent) setLogID(id []byte) {
 	if len(id) == 0 || string(id) == string(a.logID) {
 		return
 	}
-	if a.logID != nil {
+	remade := a.logID != nil
+	if remade {
 		a.log.Warn("the usage topic was made anew: what awaits the old one's offsets is dropped, counts go on",
 			zap.Binary(log.LogID, id))
 	}
 	a.logID = id
 	a.builder.SetLogID(id)
-	now := a.now()
+	dropped := map[int32]bool{}
 	for _, h := range a.hearings {
-		if !h.feed.SetLogID(id) {
-			continue
+		if h.feed.SetLogID(id) {
+			h.write(func() { h.fresh.Reset(); h.live = false })
+			a.known.Forget(h.partition)
+			dropped[h.partition] = true
 		}
-		h.write(func() { h.fresh.Reset(); h.live = false })
-		a.known.Forget(h.partition)
 	}
+	now := a.now()
 	for _, s := range a.ledger.Live() {
-		s.Counter.DropLog(now)
+		if remade || dropped[s.Partition] {
+			s.Counter.DropLog(now)
+		}
 	}
 }

@@ -117,6 +117,7 @@ func (a *Agent) unreported() int { return a.builder.Dirty() + a.builder.InFlight
 func (a *Agent) leave(ctx context.Context) {
 	left := false
 	a.sendStatusRecord(nil, func(bus.Ack) { left = true })
-	for !left && a.await(ctx, drainPeriod) { //nolint:revive // await does the work
+	for waiting := true; waiting && !left; {
+		waiting = a.await(ctx, drainPeriod)
 	}
 }

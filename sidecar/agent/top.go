@@ -54,7 +54,7 @@ func (t *topCounters) Less(i, j int) bool { return t.slots[i].offered < t.slots[
 func (t *topCounters) Swap(i, j int)      { t.slots[i], t.slots[j] = t.slots[j], t.slots[i] }
 
 // Push implements heap.Interface.
-func (t *topCounters) Push(x any) { t.slots = append(t.slots, x.(ranked)) } //nolint:errcheck // only add pushes
+func (t *topCounters) Push(x any) { t.slots = append(t.slots, x.(ranked)) }
 
 // Pop implements heap.Interface.
 func (t *topCounters) Pop() any {

@@ -89,7 +89,7 @@ func (c *Checker) Check(req *match.Request, a *Answer) {
 		a.Outcome = metrics.NotLoaded
 		return
 	}
-	s := c.scratch.Get().(*scratch) //nolint:errcheck // the pool holds nothing else
+	s := c.scratch.Get().(*scratch)
 	now := c.config.Clock()
 	a.Random = s.rnd.Uint64()
 	c.decide(now, snap, s, req, a)
@@ -111,7 +111,7 @@ func (c *Checker) finish(a *Answer) {
 func (c *Checker) decide(now quota.Time, snap *Snapshot, s *scratch, req *match.Request, a *Answer) {
 	req.Random = s.rnd.Uint64()
 	snap.Matcher.Match(req, &s.matched)
-	if c.settled(s, a) {
+	if c.settled(snap, s, a) {
 		return
 	}
 	pin := c.config.Ledger.Pin(s.hint)
@@ -129,11 +129,12 @@ func (c *Checker) decide(now quota.Time, snap *Snapshot, s *scratch, req *match.
 }
 
 // settled answers what needs no counter.
-func (c *Checker) settled(s *scratch, a *Answer) bool {
+func (c *Checker) settled(snap *Snapshot, s *scratch, a *Answer) bool {
 	m := &s.matched
 	switch {
 	case m.Refused != nil:
 		a.Outcome, a.Policy, a.Limit = metrics.RefusedClient, m.Refused.Policy, m.Refused
+		snap.Limits[m.Refused].Refused.Inc()
 	case m.NoPolicy:
 		a.Outcome = metrics.NoPolicy
 	case len(m.Hits) == 0:

@@ -36,7 +36,6 @@ type Server struct {
 	metrics   *metrics.Metrics
 	responder *responder
 	calls     sync.Pool
-	grpc      *grpc.Server
 	health    *health.Server
 	drain     time.Duration
 }
@@ -57,14 +56,8 @@ func New(checker Checker, m *metrics.Metrics, drain time.Duration) *Server {
 		responder: newResponder(),
 		health:    health.NewServer(),
 		drain:     drain,
-		grpc: grpc.NewServer(
-			grpc.MaxRecvMsgSize(maxRequest),
-			grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), //nolint:gosec // a small number
-		),
 	}
 	s.calls.New = func() any { return new(call) }
-	authv3.RegisterAuthorizationServer(s.grpc, s)
-	healthv1.RegisterHealthServer(s.grpc, s.health)
 	s.SetServing(false)
 	return s
 }
@@ -79,21 +72,30 @@ func (s *Server) SetServing(serving bool) {
 	s.health.SetServingStatus(authv3.Authorization_ServiceDesc.ServiceName, state)
 }
 
-// Serve answers checks on l until ctx ends; then it accepts none, lets those under way finish within
+// Serve answers checks on l, once, until ctx ends; then it accepts none, lets those under way finish within
 // the drain time, and returns.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), //nolint:gosec // a small number
+	)
+	defer server.Stop()
+	authv3.RegisterAuthorizationServer(server, s)
+	healthv1.RegisterHealthServer(server, s.health)
 	served := make(chan error, 1)
-	go func() { served <- s.grpc.Serve(l) }()
+	go func() { served <- server.Serve(l) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("check server: %w", err)
 	case <-ctx.Done():
 	}
 	s.health.Shutdown()
-	timer := time.AfterFunc(s.drain, s.grpc.Stop)
+	timer := time.AfterFunc(s.drain, server.Stop)
 	defer timer.Stop()
-	s.grpc.GracefulStop()
-	<-served
+	server.GracefulStop()
+	if err := <-served; err != nil {
+		return fmt.Errorf("check server: %w", err)
+	}
 	return nil
 }
 
@@ -105,7 +107,7 @@ func (s *Server) Check(_ context.Context, in *authv3.CheckRequest) (res *authv3.
 			res, err = nil, errFailed
 		}
 	}()
-	c := s.calls.Get().(*call) //nolint:errcheck // the pool holds nothing else
+	c := s.calls.Get().(*call)
 	var ok bool
 	if c.raw, ok = convert(in, &c.req, c.raw); !ok {
 		s.metrics.Check(metrics.Malformed)

@@ -54,9 +54,9 @@ func (a *Aggregator) runCore(ctx context.Context) error {
 	cfg.State = func(reason string) { a.waits.set("kafka", reason) }
 	client, err := bus.Dial(ctx, cfg, a.log)
 	if err != nil {
-		return ctxError(ctx, err)
+		return unlessEnded(ctx, err)
 	}
-	defer client.Close() //nolint:errcheck // the program ends
+	defer client.Close()
 	c := a.assemble(client)
 	a.core.set(c)
 	defer a.core.set(nil)
@@ -76,17 +76,17 @@ func (a *Aggregator) runCore(ctx context.Context) error {
 		parts.Go(func() { _ = d.Run(ctx) })
 	}
 	if err := c.prepare(ctx); err != nil {
-		return ctxError(ctx, err)
+		return unlessEnded(ctx, err)
 	}
 	return c.hold(ctx)
 }
 
-// ctxError drops errors that only say that ctx ended.
-func ctxError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+// unlessEnded drops an error that only says that ctx ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 func (a *Aggregator) assemble(client *bus.Client) *core {

@@ -42,6 +42,9 @@ type site struct {
 	t      *testing.T
 	kafka  *embedded.Kafka
 	redis  *embedded.Redis
+	store  *store.Redis
+	broker string
+	group  string
 	addr   string // of Redis
 	client *bus.Client
 	writer *bus.Writer
@@ -51,25 +54,23 @@ type site struct {
 
 	mu      sync.Mutex
 	batches []*wirev1.DecisionBatch
+	heard   []time.Time
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{t: t, dir: t.TempDir(), topics: bus.Topics{Partitions: partitions}.WithDefaults()}
+	s := &site{t: t, dir: t.TempDir(), topics: bus.Topics{Partitions: partitions}.WithDefaults(), group: "weir-aggregator"}
 	var err error
-	if s.kafka, err = embedded.StartKafka(""); err != nil {
-		t.Fatal(err)
+	if s.broker = os.Getenv("WEIR_TEST_KAFKA"); s.broker == "" {
+		s.embedded(t)
+	} else {
+		s.real(t)
 	}
-	t.Cleanup(s.kafka.Close)
-	if s.redis, err = embedded.StartRedis(""); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.redis.Close)
-	s.addr = s.redis.Addr()
+	s.redisNow(t)
 	if s.keys, err = wirev1.NewKeys(key); err != nil {
 		t.Fatal(err)
 	}
-	if s.client, err = bus.Dial(t.Context(), bus.Config{Brokers: []string{s.kafka.Addr()}}, zap.NewNop()); err != nil {
+	if s.client, err = bus.Dial(t.Context(), bus.Config{Brokers: []string{s.broker}}, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.client.Close() })
@@ -81,6 +82,46 @@ func newSite(t *testing.T) *site {
 	s.policy("100000")
 	s.listen()
 	return s
+}
+
+// embedded starts Kafka and Redis in this process.
+func (s *site) embedded(t *testing.T) {
+	var err error
+	if s.kafka, err = embedded.StartKafka(""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kafka.Close)
+	if s.redis, err = embedded.StartRedis(""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.redis.Close)
+	s.broker, s.addr = s.kafka.Addr(), s.redis.Addr()
+}
+
+// real uses the servers that WEIR_TEST_KAFKA and WEIR_TEST_REDIS name, with topics of this test's own.
+func (s *site) real(t *testing.T) {
+	if s.addr = os.Getenv("WEIR_TEST_REDIS"); s.addr == "" {
+		t.Skip("WEIR_TEST_KAFKA is set, WEIR_TEST_REDIS is not")
+	}
+	suffix := fmt.Sprintf(".%d", time.Now().UnixNano())
+	for _, name := range []*string{&s.topics.Usage, &s.topics.Decisions, &s.topics.Policies, &s.topics.Status, &s.group} {
+		*name += suffix
+	}
+}
+
+// inProcess skips a test that needs to pull the embedded servers' strings.
+func (s *site) inProcess() {
+	if s.kafka == nil {
+		s.t.Skip("only with the embedded servers")
+	}
+}
+
+func (s *site) redisNow(t *testing.T) {
+	var err error
+	if s.store, err = store.New(store.Config{Addresses: []string{s.addr}, Timeout: 5 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.store.Close)
 }
 
 // policy writes the policy file with one limit a second by client.
@@ -115,7 +156,7 @@ func (s *site) listen() {
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.batches = append(s.batches, b)
+			s.batches, s.heard = append(s.batches, b), append(s.heard, time.Now())
 		},
 	})
 	done := make(chan struct{})
@@ -144,8 +185,8 @@ type running struct {
 func (s *site) start(instance string, change func(*Config)) *running {
 	s.t.Helper()
 	cfg := Config{
-		Instance: instance, IdentityKey: key, Policies: s.dir, Topics: s.topics,
-		Kafka: bus.Config{Brokers: []string{s.kafka.Addr()}}, Redis: store.Config{Addresses: []string{s.addr}},
+		Instance: instance, Group: s.group, IdentityKey: key, Policies: s.dir, Topics: s.topics,
+		Kafka: bus.Config{Brokers: []string{s.broker}}, Redis: store.Config{Addresses: []string{s.addr}},
 	}
 	if change != nil {
 		change(&cfg)
@@ -196,7 +237,7 @@ func (s *site) pod(name string) *pod {
 
 func (s *site) identity(client string) []byte {
 	id := wirev1.Identity{Target: target, Policy: "shop/orders", Limit: "each-client", Algorithm: wirev1.SlidingWindow,
-		WindowMillis: 1000, Dimensions: []wirev1.Dimension{{Kind: wirev1.DimClientPrincipal, Value: client}}}
+		WindowMillis: 1000, Dimensions: []wirev1.Dimension{{Kind: wirev1.DimClientPrincipal, Value: client + s.group}}}
 	return id.Append(nil)
 }
 
@@ -247,12 +288,18 @@ func (p *pod) load(d time.Duration, clients ...string) {
 	}
 }
 
-// stored is a counter's total in Redis.
+// stored is a counter's total in Redis, of this site's log.
 func (s *site) stored(client string) uint64 {
-	k := fmt.Sprintf("{weir:%d}:c:%s", wirev1.Partition(target, partitions), s.keys.ID(s.identity(client)))
-	var n uint64
-	_, _ = fmt.Sscan(s.redis.Server().HGet(k, "0"), &n)
-	return n
+	got, err := s.store.LoadCounters(s.t.Context(), wirev1.Partition(target, partitions), []wirev1.ID{s.keys.ID(s.identity(client))})
+	if err != nil {
+		return 0
+	}
+	for _, f := range got[0].Fields {
+		if f.Index == 0 {
+			return f.Value
+		}
+	}
+	return 0
 }
 
 func (s *site) tallies(pods ...*pod) {
@@ -357,6 +404,7 @@ func (s *site) ordered() {
 // Redis is stopped under load and comes back empty: headers go on, and the totals are whole again.
 func TestRedisEmptiedUnderLoad(t *testing.T) {
 	s := newSite(t)
+	s.inProcess()
 	a := s.start("a-0", nil)
 	s.wait("it is live", func() bool { return a.live() == partitions })
 	x := s.pod("shop/x")
@@ -383,6 +431,7 @@ func TestRedisEmptiedUnderLoad(t *testing.T) {
 // and what pods report from then on counts once.
 func TestUsageTopicMadeAnew(t *testing.T) {
 	s := newSite(t)
+	s.inProcess()
 	a := s.start("a-0", nil)
 	s.wait("it is live", func() bool { return a.live() == partitions })
 	x := s.pod("shop/x")
@@ -408,6 +457,7 @@ func TestUsageTopicMadeAnew(t *testing.T) {
 // Started before Redis, and before the topics are there: it says what it waits for, and takes up work.
 func TestWrongOrder(t *testing.T) {
 	s := newSite(t)
+	s.inProcess()
 	addr := s.addr
 	s.redis.Close()
 	for _, topic := range []string{s.topics.Policies, s.topics.Usage} {
@@ -508,4 +558,57 @@ func (s *site) read(name string) []byte {
 		s.t.Fatal(err)
 	}
 	return b
+}
+
+// The gap between two owners' headers, as pods see it, when one is asked to end under load. It is printed;
+// WEIR_TEST_KAFKA and WEIR_TEST_REDIS measure it on real servers.
+func TestHandoverGap(t *testing.T) {
+	s := newSite(t)
+	a := s.start("a-0", nil)
+	s.wait("a is live", func() bool { return a.live() == partitions })
+	x := s.pod("shop/x")
+	done := make(chan struct{})
+	go func() { defer close(done); x.load(3*time.Second, "acme", "bar", "baz") }()
+	b := s.start("a-1", nil)
+	s.wait("both share", func() bool { return a.live() > 0 && b.live() > 0 && a.live()+b.live() == partitions })
+	time.Sleep(300 * time.Millisecond)
+	if a.core.get().owner.Holds(wirev1.Partition(target, partitions)) {
+		a.stop()
+	} else {
+		b.stop()
+	}
+	<-done
+	s.tallies(x)
+	s.ordered()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 1; i < len(s.batches); i++ {
+		if s.batches[i].Header.Epoch != s.batches[i-1].Header.Epoch {
+			t.Logf("owner %s to %s: headers %v apart", s.batches[i-1].Header.Instance, s.batches[i].Header.Instance, s.heard[i].Sub(s.heard[i-1]))
+		}
+	}
+}
+
+// A newer claim in the log fences the owner that reads it: it sends no more headers and says why.
+func TestNewerClaimStopsTheOwner(t *testing.T) {
+	s := newSite(t)
+	a := s.start("a-0", nil)
+	s.wait("it is live", func() bool { return a.live() == partitions })
+	id, err := s.client.TopicID(t.Context(), s.topics.Usage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := proto.Marshal(&wirev1.UsageMessage{Body: &wirev1.UsageMessage_Claim{Claim: &wirev1.Claim{
+		KeyFingerprint: s.keys.Fingerprint(), Instance: "stranger", Nonce: 1, LogId: id[:]}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := wirev1.Partition(target, partitions)
+	if err := s.writer.Send(s.topics.Usage, p, nil, value, func(bus.Ack) {}); err != nil {
+		t.Fatal(err)
+	}
+	s.wait("it gives the partition up", func() bool {
+		_, reasons := a.Ready()
+		return a.live() == partitions-1 && strings.Contains(strings.Join(reasons, " "), "another owner has claimed it")
+	})
 }

@@ -196,8 +196,10 @@ func TestOwnerTime(t *testing.T) {
 		t.Error("a step below 1 s is a jump")
 	}
 	mustEqual(t, c.now(quota.Time(time.Second)), 3900, "after a step")
-	if !c.append(1_000_000, quota.Time(time.Second)) || !c.append(1_000_000, quota.Time(time.Second)) {
-		t.Error("a jump is not told")
+	for range 2 {
+		if !c.append(1_000_000, quota.Time(time.Second)) {
+			t.Error("a jump is not told")
+		}
 	}
 	mustEqual(t, c.now(quota.Time(time.Second)), 4900, "after two capped jumps at once")
 	c.append(1_000_000, quota.Time(2*time.Second))

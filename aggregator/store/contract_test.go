@@ -82,7 +82,7 @@ func whole(id wirev1.ID, through int64, v uint64) Counter {
 	}
 }
 
-func contract(t *testing.T, make func(*testing.T) subject) {
+func contract(t *testing.T, fresh func(*testing.T) subject) {
 	for name, test := range map[string]func(*testing.T, subject){
 		"RoundTrip":              roundTrip,
 		"OlderEpochIsFenced":     olderEpochIsFenced,
@@ -91,7 +91,7 @@ func contract(t *testing.T, make func(*testing.T) subject) {
 		"NewLogTakesOver":        newLogTakesOver,
 		"ManyChunks":             manyChunks,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, make(t)) })
+		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
 	}
 }
 

@@ -169,9 +169,9 @@ func (s *Saved) set(name, value string) (err error) {
 		s.Through, err = strconv.ParseInt(offset, 10, 64)
 		return err
 	}
-	index, err := strconv.ParseUint(name, 10, 16)
-	if err != nil {
-		return nil // of a newer version: not ours to read, kept where it is
+	index, unknown := strconv.ParseUint(name, 10, 16)
+	if unknown != nil { // of a newer version: not ours to read, kept where it is
+		return nil //nolint:nilerr // skipped on purpose
 	}
 	v, err := strconv.ParseUint(value, 10, 64)
 	if err != nil {

@@ -77,14 +77,14 @@ type Flush struct {
 	Clean                       bool
 }
 
-// ErrFenced: another owner has claimed the partition; the caller is not its owner any more.
+// ErrFenced says that another owner has claimed the partition; the caller is not its owner any more.
 var ErrFenced = errors.New("another owner has claimed the partition")
 
-// ErrLost: the store knows less than it had confirmed (emptied, or failed over to a replica that
+// ErrLost says that the store knows less than it had confirmed (emptied, or failed over to a replica that
 // was behind). Nothing was written; all live counters must be rewritten (Flush.Rewrite).
 var ErrLost = errors.New("the store has lost what it had confirmed")
 
-// ErrSuperseded: a newer flush of the same epoch has begun; this one changes nothing.
+// ErrSuperseded says that a newer flush of the same epoch has begun; this one changes nothing.
 var ErrSuperseded = errors.New("a newer flush has begun")
 
 // ErrUnavailable is wrapped by errors of calls that did not reach the store or were not answered.

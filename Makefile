@@ -67,9 +67,15 @@ test: ## All that CI runs: tools, lint, generated code, unit and whole-system te
 # the seeds of every fuzz target. test/load is pure, so it belongs here too.
 UNIT = $$($(GO) list ./... | grep -v '^$(MODULE)/test/') $$($(GO) list ./test/load/...)
 
+# Packages of which some tests do not run under the race detector (it counts
+# allocations wrongly, and makes long simulations longer): those that have a
+# file for the build without it. They run both ways.
+NORACE = $(addprefix ./,$(sort $(dir $(shell grep -rl --include='*_test.go' '^//go:build !race' aggregator cmd internal sidecar))))
+
 .PHONY: test-unit
-test-unit: ## Unit and property tests with -race, fuzz seeds
+test-unit: ## Unit and property tests with -race, fuzz seeds (RUN=regexp PKG=./sidecar/...)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 15m $(if $(RUN),-run '$(RUN)') $(or $(PKG),$(UNIT))
+	$(if $(PKG),,$(GOTEST) -timeout 15m $(if $(RUN),-run '$(RUN)') $(NORACE))
 
 # Packages whose tests use a real Kafka or Redis where the environment names
 # one, and servers within their own process otherwise.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -152,6 +153,7 @@ func (o *Owner) Holdings() []Holding {
 	for p, h := range o.parts {
 		out = append(out, Holding{p, h.state, h.since, h.epoch, h.gauges})
 	}
+	slices.SortFunc(out, func(a, b Holding) int { return int(a.Partition - b.Partition) })
 	return out
 }
 

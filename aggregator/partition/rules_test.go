@@ -109,7 +109,7 @@ func TestFirstHeaderAfterTheOwnClaim(t *testing.T) {
 		t.Fatalf("a header before anything was read: %v", b)
 	}
 	w.read(1)
-	w.advance(time.Second)
+	w.advance(10 * time.Millisecond)
 	if b := w.tick(); b != nil {
 		t.Fatalf("a header before the own claim was read: %v", b)
 	}
@@ -612,11 +612,13 @@ func TestStoreAway(t *testing.T) {
 	w.set = policy.NewSet([]*policy.Policy{policyOf(1, sliding(1000, time.Second), sliding(1000, time.Hour))})
 	w.claim()
 	w.read(1)
+	p := w.pod("shop/x", 1)
+	p.admit(identityOf("seen", time.Second), 5)
+	p.deliver()
 	for range 100 {
 		w.step(100 * time.Millisecond)
 	}
 	w.store.SetDown(true)
-	p := w.pod("shop/x", 1)
 	p.admit(identityOf("a", time.Second), 5)
 	p.admit(identityOf("a", time.Hour), 5)
 	p.deliver()

@@ -215,7 +215,7 @@ func wireRecord(id wirev1.ID, r *quota.Record) *wirev1.Record {
 		out.MeanCost = float32(r.MeanCost)
 	}
 	if !math.IsInf(r.Level, 1) {
-		out.Level = &r.Level
+		out.Level = proto.Float64(r.Level) // a copy: r is used again for the next tick
 	}
 	return out
 }

@@ -41,6 +41,8 @@ type Config struct {
 	Drain time.Duration
 	// Version of the program, for the status record.
 	Version string
+	// Clock is the pod's monotonic time, an hour at its start; nil: the machine's. For tests.
+	Clock func() quota.Time
 }
 
 // clockStart keeps pod time well away from 0, which quota takes for "none".
@@ -53,7 +55,7 @@ const maxEvents = 256
 type Agent struct {
 	config  Config
 	log     *zap.Logger
-	began   time.Time
+	now     func() quota.Time // the pod's monotonic time
 	ledger  *ledger.Ledger
 	known   *feed.Known
 	metrics *metrics.Metrics
@@ -87,7 +89,7 @@ type limitKey struct{ policy, limit string }
 // New makes an agent that registers its metrics with reg.
 func New(c Config, log *zap.Logger, reg prometheus.Registerer) *Agent {
 	a := &Agent{
-		config: c, log: log, began: time.Now(),
+		config: c, log: log, now: c.Clock,
 		known:  feed.NewKnown(0),
 		events: make(chan func(), maxEvents),
 		acks:   make(chan func(), maxLanes),
@@ -95,6 +97,9 @@ func New(c Config, log *zap.Logger, reg prometheus.Registerer) *Agent {
 		policies: newPolicies(c.Keys),
 		targets:  map[string]*check.Target{}, limits: map[limitKey]struct{}{},
 		hearings: map[int32]*hearing{},
+	}
+	if a.now == nil {
+		a.now = clock()
 	}
 	a.ledger = ledger.New(ledger.Config{Slots: c.MaxCounters, Prepare: a.prepare})
 	a.builder = report.New(report.Config{Pod: c.Name, PodEpoch: a.podEpoch, KeyFingerprint: c.Keys.Fingerprint()})
@@ -128,8 +133,11 @@ func (a *Agent) State() State { return a.health.get() }
 // SetStarted notes that the check server listens.
 func (a *Agent) SetStarted() { a.health.started.Store(true) }
 
-// now is the pod's monotonic time.
-func (a *Agent) now() quota.Time { return clockStart + quota.Time(time.Since(a.began)) }
+// clock is the machine's monotonic time since now.
+func clock() func() quota.Time {
+	began := time.Now()
+	return func() quota.Time { return clockStart + quota.Time(time.Since(began)) }
+}
 
 // Run works from what Restore found until ctx ends, which must be after the last check; then it sends what is not yet
 // reported, takes the pod out of the status topic, and returns within Config.Drain and a little.

@@ -28,14 +28,19 @@ const (
 // parts are the control goroutine's.
 type link struct {
 	client *bus.Client
-	sends  *bus.Writer
+	sends  sender
 	io     func() context.Context
 	parts  *sync.WaitGroup
 	kick   chan struct{}
 }
 
+// sender hands records to Kafka without waiting; bus.Writer says what its Send promises.
+type sender interface {
+	Send(topic string, partition int32, key, value []byte, done func(bus.Ack)) error
+}
+
 // writer is nil without a link.
-func (l *link) writer() *bus.Writer {
+func (l *link) writer() sender {
 	if l == nil {
 		return nil
 	}
@@ -72,15 +77,16 @@ func (a *Agent) connect(ctx context.Context) {
 	defer func() { _ = client.Close() }()
 	var parts sync.WaitGroup
 	l := &link{client: client, io: func() context.Context { return ctx }, parts: &parts, kick: make(chan struct{}, 1)}
-	l.sends = bus.NewWriter(client, bus.WriterConfig{
+	writer := bus.NewWriter(client, bus.WriterConfig{
 		Depth:        map[string]int{a.config.Topics.Status: 2},
 		DrainTimeout: a.config.Drain / 6, // what matters was drained before
 		State: func(reason string) {
 			a.post(ctx, func() { a.reasons.setOrClear(ReasonReports, waitingFor("reports to be taken", reason)) })
 		},
 	})
+	l.sends = writer
 	a.post(ctx, func() { a.connected(l) })
-	parts.Go(func() { _ = l.sends.Run(ctx) })
+	parts.Go(func() { _ = writer.Run(ctx) })
 	parts.Go(func() { a.readPolicies(ctx, client) })
 	parts.Go(func() { a.watchLogID(ctx, l) })
 	<-ctx.Done()
@@ -105,7 +111,7 @@ func (a *Agent) connected(l *link) {
 
 // listen reads a partition's decisions, if there is a link and nobody reads it yet.
 func (a *Agent) listen(h *hearing) {
-	if a.link == nil || h.stop != nil {
+	if a.link == nil || a.link.client == nil || h.stop != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(a.link.io())

@@ -112,7 +112,8 @@ func (w *World) Write(name, policy string) {
 	w.Must(os.Rename(hidden, filepath.Join(w.Policies, name)))
 }
 
-func (w *World) AddOwner() *Owner {
+// AddOwner starts one more aggregator, with further flags.
+func (w *World) AddOwner(flags ...string) *Owner {
 	w.T.Helper()
 	o := &Owner{Name: fmt.Sprintf("aggregator-%d", len(w.Owners)), Admin: w.address()}
 	o.Args = []string{
@@ -120,6 +121,7 @@ func (w *World) AddOwner() *Owner {
 		"--kafka-brokers", w.Kafka.Addr(), "--redis-addresses", w.Redis.Addr(),
 		"--topics-partitions", "4", "--topics-replication", "1", "--admin-address", "tcp://" + o.Admin,
 	}
+	o.Args = append(o.Args, flags...)
 	w.Owners = append(w.Owners, o)
 	w.StartOwner(o)
 	return o
@@ -146,7 +148,7 @@ func (w *World) AddPod() *Pod {
 	w.StartSidecar(p)
 	p.Envoy = parts.StartEnvoy(w.T, parts.EnvoyOpts{
 		Upstream: w.Upstream.Addr(),
-		Authz:    &parts.Authz{Address: "unix://" + p.Socket, Timeout: time.Second, FailureModeAllow: true},
+		Authz:    &parts.Authz{Address: "unix://" + p.Socket, Timeout: 5 * time.Second, FailureModeAllow: true},
 	})
 	return p
 }

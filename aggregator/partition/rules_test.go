@@ -162,6 +162,38 @@ func TestHotCountersAreDecidedEachTick(t *testing.T) {
 	}
 }
 
+// Shares can be had from an overloaded counter's record: what pods divide by is there, and stays as it
+// was when the batch was made.
+func TestRecordCarriesTheLevel(t *testing.T) {
+	w := liveWorld(t)
+	id := identityOf("a", time.Second)
+	p, q := w.pod("shop/x", 1), w.pod("shop/y", 2)
+	p.demand, q.demand = 1500, 500
+	var records []*wirev1.Record
+	for range 80 {
+		p.admit(id, 20)
+		q.admit(id, 20)
+		p.deliver()
+		q.deliver()
+		if r := record(w.step(25*time.Millisecond), w.keys, id); r != nil {
+			records = append(records, r)
+		}
+	}
+	last := records[len(records)-1]
+	eps, sum := float64(last.Epsilon), 0.0
+	for _, d := range []float64{1500, 500} {
+		sum += min(d+eps, last.GetLevel())
+	}
+	if last.Level == nil || last.GetLevel() <= 0 || sum < 0.9*last.ShareSum || sum > 1.1*last.ShareSum {
+		t.Errorf("shares of demand 1500 and 500 sum to %v, the record says %v: %v", sum, last.ShareSum, last)
+	}
+	for _, r := range records {
+		if r.Amount != 1000 || r.Level != nil && *r.Level == 0 {
+			t.Fatalf("a record changed after it was sent: %v", r)
+		}
+	}
+}
+
 // A front is answered at once, not at the next period.
 func TestUrgentTick(t *testing.T) {
 	w := liveWorld(t)

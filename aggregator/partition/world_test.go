@@ -196,12 +196,13 @@ type podSlot struct {
 
 // podSim is a pod: cumulative counts, at most one unacknowledged report.
 type podSim struct {
-	w     *world
-	name  string
-	epoch uint64
-	seq   uint64
-	slots []*podSlot
-	first map[*podSlot]quota.Time
+	w      *world
+	name   string
+	epoch  uint64
+	seq    uint64
+	demand float32
+	slots  []*podSlot
+	first  map[*podSlot]quota.Time
 }
 
 func (w *world) pod(name string, epoch uint64) *podSim {
@@ -241,7 +242,7 @@ func (p *podSim) report() (m *wirev1.UsageMessage, acked func()) {
 		}
 		id := p.w.keys.ID(s.identity)
 		e := &wirev1.UsageEntry{IdHi: id.Hi, IdLo: id.Lo, Made: s.made, Cumulative: s.cum, Base: s.acked, Offered: s.cum,
-			Demand: 1, SpanMs: uint32(time.Duration(p.w.now-p.first[s]) / time.Millisecond)}
+			Demand: max(p.demand, 1), SpanMs: uint32(time.Duration(p.w.now-p.first[s]) / time.Millisecond)}
 		if !s.textAcked {
 			e.Identity = s.identity
 		}

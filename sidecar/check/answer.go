@@ -19,7 +19,7 @@ type Answer struct {
 	Rate *policy.Rate
 	// Rule is the amount in force for this counter: an override's where one applies.
 	Rule *quota.Rule
-	// Remaining units of the whole quota, as far as this pod knows.
+	// Remaining units of the whole quota, as far as this pod knows; 0 if refused.
 	Remaining uint64
 	// Reset is until the quota is whole again; RetryAfter until this request might pass.
 	Reset, RetryAfter time.Duration

@@ -187,7 +187,7 @@ func TestCase22TheAnswerNamesTheLimitThatRefused(t *testing.T) {
 `)
 	r.admitted(t, "a")
 	a := r.check("a")
-	if a.Outcome != metrics.Refused || a.Limit.Name != "narrow" || a.Rate.Title != a.Limit.Rates[0].Title || a.RetryAfter <= 0 {
+	if a.Outcome != metrics.Refused || a.Limit.Name != "narrow" || a.Rate.Title != a.Limit.Rates[0].Title || a.RetryAfter <= 0 || a.Remaining != 0 {
 		t.Errorf("answer = %+v", a)
 	}
 	if got := testutil.ToFloat64(r.limits[a.Limit].Refused); got != 2 {

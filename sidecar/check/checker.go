@@ -227,6 +227,7 @@ func (c *Checker) answer(snap *Snapshot, s *scratch, outs []quota.Outcome, r quo
 		a.Remaining, a.Reset, a.RetryAfter = o.Remaining, o.Reset, o.RetryAfter
 	}
 	if !r.OK {
+		a.Remaining = 0 // what is left is other pods' share, and nothing of it is this caller's now
 		a.Rate = RateOf(a.Limit, a.Rate, a.Rule)
 		snap.Limits[a.Limit].Refused.Inc()
 		return

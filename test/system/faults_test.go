@@ -1,7 +1,6 @@
 package system
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +28,7 @@ func underFault(t *testing.T, owners int, fault func(w *world.World, run *load.R
 	res := run.Wait()
 	expectClean(t, res.Total())
 	for _, p := range w.Pods {
-		if n := sumStats(p.Envoy.Stats(), "ext_authz.error"); n > 0 {
+		if n := p.Stat("ext_authz.error"); n > 0 {
 			t.Errorf("%s: %d checks failed", p.Name, n)
 		}
 	}
@@ -47,15 +46,6 @@ func expectBounded(t *testing.T, tally *load.Tally) {
 			t.Errorf("%.2f times the limit over %v", got, width)
 		}
 	}
-}
-
-func sumStats(stats map[string]int64, suffix string) (sum int64) {
-	for name, v := range stats {
-		if strings.HasPrefix(name, "cluster.") && strings.HasSuffix(name, suffix) {
-			sum += v
-		}
-	}
-	return sum
 }
 
 // One of two owners is killed, later the other one is asked to leave: partitions go on, and Redis
@@ -114,15 +104,6 @@ func TestAllOwnersAway(t *testing.T) {
 	w.ExpectTotal("each-client", res.Total().Admitted)
 }
 
-// uncounted are requests that Envoy let through since the check failed.
-func uncounted(w *world.World) (sum int) {
-	w.T.Helper()
-	for _, p := range w.Pods {
-		sum += int(sumStats(p.Envoy.Stats(), "ext_authz.failure_mode_allowed"))
-	}
-	return sum
-}
-
 // Envoy's failure mode holds while a sidecar is gone. SIGTERM loses no counted request; SIGKILL at
 // most what was not acknowledged.
 func TestSidecarEnds(t *testing.T) {
@@ -147,8 +128,8 @@ func TestSidecarEnds(t *testing.T) {
 			if tally.Denied > 0 {
 				t.Errorf("%d refused", tally.Denied)
 			}
-			counted := tally.Admitted - uncounted(w)
-			if uncounted(w) == 0 {
+			counted := tally.Admitted - w.Uncounted()
+			if w.Uncounted() == 0 {
 				t.Error("Envoy never used its failure mode: the sidecar was not gone")
 			}
 			if name == "SIGTERM" {

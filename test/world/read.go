@@ -147,3 +147,21 @@ func (w *World) ExpectTotal(limit string, want int) {
 		w.T.Fatalf("%s: Redis moved on to %d of %d", limit, got, want)
 	}
 }
+
+// Stat sums Envoy's statistics of its clusters that end in suffix, such as ext_authz.error.
+func (p *Pod) Stat(suffix string) (sum int) {
+	for name, v := range p.Envoy.Stats() {
+		if strings.HasPrefix(name, "cluster.") && strings.HasSuffix(name, suffix) {
+			sum += int(v)
+		}
+	}
+	return sum
+}
+
+// Uncounted is how many requests the Envoys let through because a check failed.
+func (w *World) Uncounted() (sum int) {
+	for _, p := range w.Pods {
+		sum += p.Stat("ext_authz.failure_mode_allowed")
+	}
+	return sum
+}

@@ -19,7 +19,7 @@ BIN    := $(TOOLS)/bin
 # dependency is compiled once for all of them. The race detector needs cgo and
 # a build of its own: test-unit sets that.
 export CGO_ENABLED := 0
-export GOFLAGS     := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
+export GOFLAGS     := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
 
 VERSION ?= $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X $(MODULE)/internal/version.Version=$(VERSION)
@@ -76,6 +76,7 @@ NORACE = $(addprefix ./,$(sort $(dir $(shell grep -rl --include='*_test.go' '^//
 test-unit: ## Unit and property tests with -race, fuzz seeds (RUN=regexp PKG=./sidecar/...)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 15m $(if $(RUN),-run '$(RUN)') $(or $(PKG),$(UNIT))
 	$(if $(PKG),,$(GOTEST) -timeout 15m $(if $(RUN),-run '$(RUN)') $(NORACE))
+	$(if $(PKG),,cd tools && $(GO) test ./...)
 
 # Packages whose tests use a real Kafka or Redis where the environment names
 # one, and servers within their own process otherwise.

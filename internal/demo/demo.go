@@ -25,6 +25,7 @@ const (
 	period      = time.Second     // of the table
 	agePeriod   = 100 * time.Millisecond
 	inFlight    = 256
+	maxAges     = 1 << 17
 )
 
 // demo is one run.
@@ -186,9 +187,13 @@ func (d *demo) sampleAges(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if p.age = age; ok {
-			d.ages = append(d.ages, age)
+		if p.age = age; !ok {
+			continue
 		}
+		if len(d.ages) >= maxAges {
+			d.ages = append(d.ages[:0], d.ages[maxAges/2:]...)
+		}
+		d.ages = append(d.ages, age)
 	}
 }
 
@@ -206,7 +211,7 @@ func (d *demo) frame(at time.Duration) *frame {
 
 // finish prints the result.
 func (d *demo) finish() error {
-	r := newResult(d.watched, d.tally.snapshot(), len(d.pods), d.ages)
+	r := newResult(d.watched, d.tally, len(d.pods), d.ages)
 	if d.JSON {
 		return json.NewEncoder(d.Out).Encode(r)
 	}

@@ -97,7 +97,10 @@ func (e *envoy) watch(ctx context.Context, ended <-chan error, adminFile string,
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("Envoy ended by itself (%v); it said: %s", err, e.lastWords())
+			if err == nil {
+				err = errors.New("exit status 0")
+			}
+			return fmt.Errorf("Envoy ended by itself (%w); it said: %s", err, e.lastWords())
 		case <-poll:
 			if addr, err := listenerAddress(ctx, adminFile); err == nil {
 				poll = nil

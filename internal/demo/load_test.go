@@ -40,7 +40,10 @@ func TestTheLoadCountsEveryRequestOnce(t *testing.T) {
 	l := &load{rate: 5000, shares: []float64{0.7, 0.3}, pods: []asker{a, a}, tally: &tally{}, inFlight: 8, start: time.Now()}
 	l.run(ctx)
 	failed, _ := l.tally.failures()
-	events := l.tally.snapshot()
+	events, total := l.tally.snapshot()
+	if total.offered != len(events) || total.offered != total.admitted+total.refused {
+		t.Errorf("%d answers counted as %+v", len(events), total)
+	}
 	if l.tally.offered != len(events) || int(a.n.Load()) > len(events)+failed {
 		t.Errorf("offered %d, answered %d, failed %d, asked %d", l.tally.offered, len(events), failed, a.n.Load())
 	}

@@ -29,15 +29,9 @@ type Result struct {
 	DecisionAgeMSP99 *float64 `json:"decision_age_ms_p99"`
 }
 
-func newResult(w watched, events []event, pods int, ages []time.Duration) Result {
-	r := Result{Limit: w.limit, Window: short(w.window), Offered: len(events)}
-	for _, e := range events {
-		if e.admitted {
-			r.Admitted++
-		} else {
-			r.Refused++
-		}
-	}
+func newResult(w watched, t *tally, pods int, ages []time.Duration) Result {
+	events, total := t.snapshot()
+	r := Result{Limit: w.limit, Window: short(w.window), Offered: total.offered, Admitted: total.admitted, Refused: total.refused}
 	r.WorstWindow = worstWindow(events, w.window)
 	r.OverPercent = round(100 * (float64(r.WorstWindow)/float64(w.limit) - 1))
 	if d, ok := enforced(events, w.limit, w.window, pods); ok {

@@ -17,12 +17,14 @@ type event struct {
 type tally struct {
 	mu      sync.Mutex
 	events  []event
+	total   counts // of all that was answered
 	offered int
 	failed  int
 	lastErr error
 }
 
-// maxEvents bounds the tally's memory; beyond it older halves are dropped from figures about windows.
+// maxEvents bounds the tally's memory; beyond it the older half is dropped, and figures about windows are of the
+// newer one.
 const maxEvents = 1 << 21
 
 func (t *tally) offer() {
@@ -38,6 +40,7 @@ func (t *tally) answer(e event) {
 		t.events = append(t.events[:0], t.events[maxEvents/2:]...)
 	}
 	t.events = append(t.events, e)
+	t.total.add(e)
 }
 
 // fail notes a request that got no answer: it was not offered after all, as far as the quota is
@@ -50,13 +53,13 @@ func (t *tally) fail(err error) {
 	t.mu.Unlock()
 }
 
-// snapshot is a copy in order of time.
-func (t *tally) snapshot() []event {
+// snapshot is a copy in order of time, and the counts of all that was ever answered.
+func (t *tally) snapshot() ([]event, counts) {
 	t.mu.Lock()
-	events := slices.Clone(t.events)
+	events, total := slices.Clone(t.events), t.total
 	t.mu.Unlock()
 	slices.SortStableFunc(events, func(a, b event) int { return int(a.at - b.at) })
-	return events
+	return events, total
 }
 
 // failures are the requests without an answer, and the newest reason.

@@ -35,14 +35,13 @@ func newUpstream() (*upstream, error) {
 func (u *upstream) addr() *net.TCPAddr { return u.listener.Addr().(*net.TCPAddr) }
 
 func (u *upstream) run(ctx context.Context) error {
-	failed := make(chan error, 1)
-	go func() { failed <- u.server.Serve(u.listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		_ = u.server.Close()
-		<-failed
+	ended := make(chan error, 1)
+	go func() { ended <- u.server.Serve(u.listener) }()
+	stop := context.AfterFunc(ctx, func() { _ = u.server.Close() })
+	defer stop()
+	err := <-ended
+	if ctx.Err() != nil {
 		return nil
 	}
+	return err
 }

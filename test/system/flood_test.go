@@ -9,13 +9,14 @@ import (
 	"github.com/weirproxy/weir/test/world"
 )
 
-// floodMemory bounds a sidecar's resident memory, bytes, with its table of 50,000 counters full.
-const floodMemory = 160 << 20
+// floodMemory is the stated bound of a sidecar's resident memory, bytes: 4 KiB for each counter that
+// the table holds, 48 MiB for all else.
+const floodMemory = 50_000*4<<10 + 48<<20
 
 // 200,000 distinct clients: memory stays bounded, and clients that were there keep their limits.
 func TestCase18FloodOfClients(t *testing.T) {
 	w := world.Settled(t, 1, 1, world.Policy(world.EachClient(100, "")))
-	const length = 50 * time.Second
+	const length = 56 * time.Second
 	known := func(client string, perSecond float64) load.Source {
 		return load.Source{
 			Name: client, Rate: load.Constant(perSecond),
@@ -24,7 +25,7 @@ func TestCase18FloodOfClients(t *testing.T) {
 	}
 	flood := load.Source{
 		Name: "flood",
-		Rate: load.Steps(load.Step{For: 5 * time.Second}, load.Step{For: length, PerSecond: 4500}),
+		Rate: load.Steps(load.Step{For: 5 * time.Second}, load.Step{For: length, PerSecond: 4000}),
 		Make: func(k int) *load.Request {
 			return &load.Request{Path: "/", Header: map[string]string{"x-api-key": "flood-" + strconv.Itoa(k)}}
 		},
@@ -40,12 +41,15 @@ func TestCase18FloodOfClients(t *testing.T) {
 	if n := res.Of("flood").Requests(); n < 200_000 {
 		t.Errorf("only %d distinct clients came through", n)
 	}
-	modest := res.Of("modest")
-	expectClean(t, modest)
-	if modest.Denied > 0 {
-		t.Errorf("a client at half its limit was refused %d times", modest.Denied)
+	modest, greedy := res.Of("modest"), res.Of("greedy")
+	if modest.Errors > 0 || modest.Denied > 0 {
+		t.Errorf("a client at half its limit was refused %d times, %d errors", modest.Denied, modest.Errors)
 	}
-	expectRate(t, res.Of("greedy"), 100, length)
+	mean := float64(greedy.Admitted) / length.Seconds() / 100
+	t.Logf("the client at twice its limit got %.3f of it", mean)
+	if mean < 0.8 || mean > 1.1 {
+		t.Errorf("the client at twice its limit got %.3f of it", mean)
+	}
 	rss := w.Pods[0].Sidecar.RSS()
 	t.Logf("sidecar %d MiB, aggregator %d MiB resident", rss>>20, w.Owners[0].Process.RSS()>>20)
 	if rss > floodMemory {

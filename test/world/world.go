@@ -180,7 +180,7 @@ func (w *World) PodReady(p *Pod) {
 		if err != nil {
 			return err
 		}
-		if status != 200 || strings.Contains(body, "degraded") {
+		if status != 200 || strings.Contains(body, `"reasons"`) {
 			return fmt.Errorf("%d: %s", status, body)
 		}
 		return nil

@@ -28,6 +28,12 @@ func Bind(fs *pflag.FlagSet, v any, usage func(Field) string) *Flags {
 	return f
 }
 
+// IsSetting reports whether a flag is one that Bind added.
+func IsSetting(f *pflag.Flag) bool {
+	_, ok := f.Value.(*flagValue)
+	return ok
+}
+
 // Apply sets in the struct what the command line gave.
 func (f *Flags) Apply() {
 	for _, v := range f.values {

@@ -1,5 +1,6 @@
 // Command docgen makes what is generated from api/config: the fields' documentation as Go code
-// (api/config/docs.go, which flags show) and the reference page (docs/reference/configuration.md).
+// (api/config/docs.go, which flags show) and the reference page (docs/reference/configuration.md); and
+// from the packages that own the metrics' names docs/reference/metrics.md.
 // Run it with go generate ./api/config; its test fails where the files are out of date.
 package main
 
@@ -51,7 +52,13 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"api/config/docs.go": code, "docs/reference/configuration.md": page}, nil
+	metrics, err := metricsPage()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"api/config/docs.go": code, "docs/reference/configuration.md": page, "docs/reference/metrics.md": metrics,
+	}, nil
 }
 
 // moduleRoot is the nearest directory upwards that holds a go.mod.

@@ -29,3 +29,26 @@ func TestAFieldWithoutACommentIsRefused(t *testing.T) {
 		t.Error("no error for settings without documentation")
 	}
 }
+
+// Every metric has a row with its help text, so that none is added in silence.
+func TestEveryMetricIsInTheReference(t *testing.T) {
+	page, err := metricsPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| `weir_sidecar_checks_total` | counter | `outcome` | Checks by outcome. |",
+		"| `weir_sidecar_check_seconds` | histogram |  | Duration of a check",
+		"| `weir_sidecar_slots` | gauge |  | Counters held. |",
+		"| `weir_sidecar_slots_full_total` | counter |  |",
+		"| `weir_aggregator_usage_skipped_total` | counter | `partition`, `reason` |",
+		"| `weir_aggregator_counters_hot` | gauge | `partition` |",
+	} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("there is no row %s", want)
+		}
+	}
+	if rows := bytes.Count(page, []byte("| `weir_")); rows < 50 {
+		t.Errorf("%d rows", rows)
+	}
+}

@@ -14,6 +14,7 @@ import (
 // expectClean fails on anything but a 2xx or a 429: no check failed, none was let through unasked.
 func expectClean(t *testing.T, tally *load.Tally) {
 	t.Helper()
+	t.Logf("%d requests, latency p50 %v p99 %v", tally.Requests(), tally.Latency.Quantile(0.5), tally.Latency.Quantile(0.99))
 	if tally.Errors > 0 || len(tally.Other) > 0 || tally.Unsent > 0 {
 		t.Errorf("%d errors (last: %v), other answers %v, %d not sent", tally.Errors, tally.LastError, tally.Other, tally.Unsent)
 	}
@@ -121,7 +122,7 @@ func TestShadowRefusesNothing(t *testing.T) {
 	}
 	would := 0.0
 	for _, p := range w.Pods {
-		would += w.Metric(p.Admin, "weir_sidecar_would_refuse_total")
+		would += w.Metric(p.Admin, "weir_sidecar_limit_refusals_total", `mode="shadow"`)
 	}
 	if would < float64(tally.Admitted)/2 {
 		t.Errorf("%.0f would-refuse counted of %d at six times the limit", would, tally.Admitted)

@@ -191,7 +191,7 @@ func (w *World) PodReady(p *Pod) {
 func (w *World) Targets() []load.Pod {
 	out := make([]load.Pod, len(w.Pods))
 	for i, p := range w.Pods {
-		out[i] = load.Pod{Name: p.Name, Target: load.HTTP(p.Envoy.Addr(), 16)}
+		out[i] = load.Pod{Name: p.Name, Target: load.HTTP(p.Envoy.Addr(), 64)}
 	}
 	return out
 }

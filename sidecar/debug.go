@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -29,12 +30,7 @@ func registerDebug(s *admin.Server, a *agent.Agent) {
 	s.HandleDebug("POST "+explain.Path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { explained(w, r, a) }))
 }
 
-// CountersView is the answer of /debug/counters?limit=NS/POLICY/LIMIT&n=50.
-type CountersView struct {
-	Total    int                 `json:"total"`
-	Counters []agent.CounterView `json:"counters"`
-}
-
+// counters answers /debug/counters?limit=NS/POLICY/LIMIT&n=50.
 func counters(w http.ResponseWriter, r *http.Request, a *agent.Agent) {
 	n := defaultCounters
 	if text := r.URL.Query().Get("n"); text != "" {
@@ -44,8 +40,8 @@ func counters(w http.ResponseWriter, r *http.Request, a *agent.Agent) {
 			return
 		}
 	}
-	found, total, err := a.Counters(r.Context(), r.URL.Query().Get("limit"), n)
-	reply(w, CountersView{total, found}, err)
+	v, err := a.Counters(r.Context(), r.URL.Query().Get("limit"), n)
+	reply(w, v, err)
 }
 
 func explained(w http.ResponseWriter, r *http.Request, a *agent.Agent) {
@@ -54,7 +50,7 @@ func explained(w http.ResponseWriter, r *http.Request, a *agent.Agent) {
 		return
 	}
 	v, err := a.Explain(r.Context(), req)
-	if err != nil && r.Context().Err() == nil {
+	if err != nil && r.Context().Err() == nil && !errors.Is(err, agent.ErrStopped) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -63,7 +59,7 @@ func explained(w http.ResponseWriter, r *http.Request, a *agent.Agent) {
 
 func reply(w http.ResponseWriter, v any, err error) {
 	if err != nil {
-		http.Error(w, "the sidecar is stopping: "+err.Error(), http.StatusServiceUnavailable)
+		http.Error(w, "no answer: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	admin.WriteJSON(w, http.StatusOK, v)

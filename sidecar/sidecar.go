@@ -81,7 +81,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 		return err
 	}
 	s.log.Info("checks are answered", zap.String(log.Address, l.Addr().String()), zap.String(log.Pod, s.config.Namespace+"/"+s.config.Pod))
-	s.agent.SetStarted()
+	s.agent.SetStarted(true)
 
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
@@ -102,6 +102,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	go func() { agentEnded <- s.agent.Run(working) }()
 
 	serveErr := s.serve(serving, l)
+	s.agent.SetStarted(false) // /readyz is asked until the end, and nobody would be answered
 	stopServing()
 	stopWorking() // no check can charge any more: what is left is the last
 	agentErr := <-agentEnded

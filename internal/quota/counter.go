@@ -117,9 +117,10 @@ func (c *Counter) Evictable(now Time) bool {
 	return grown && !c.Dirty() && !c.Blocked(now)
 }
 
-// Settled says that Flush has nothing to do until the next check.
+// Settled says that Flush has nothing to do until the next check. A reset with nothing unreported before it
+// splits nothing.
 func (c *Counter) Settled() bool {
-	return !c.Dirty() && c.cutAt == 0 && c.cell.w[wCand].Load() == 0 &&
+	return !c.Dirty() && c.cell.w[wCand].Load() == 0 &&
 		c.cell.Requests() == c.demand.requests && c.cell.Requests() == c.cell.w[wFlushed].Load()
 }
 

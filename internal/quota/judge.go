@@ -162,7 +162,7 @@ func (v *view) whole(now Time, o *Outcome, left, c float64) {
 		o.Reset = v.nextWindow(now)
 	case left >= v.m:
 	case v.has(flagBucket) && v.lr > 0:
-		o.Reset = time.Duration((v.m - left) / v.lr)
+		o.Reset = time.Duration(min((v.m-left)/v.lr, longest))
 	default:
 		o.Reset = time.Duration(v.w)
 	}

@@ -175,3 +175,38 @@ func TestCalendarCounterNeverUsedRollsOn(t *testing.T) {
 		f.reported(1)
 	}
 }
+
+// A reset that comes while the last report of the old period is under way leaves nothing to split once that is
+// acknowledged: the counter is settled, and may be evicted.
+func TestCalendarResetDuringAReportSettles(t *testing.T) {
+	f := newFixture(daily(1000), 1)
+	_, end := PeriodAt(Day, time.UTC, d0)
+	f.now = t0 + Time(end-d0-10)*ms
+	f.heard()
+	f.admit(5)
+	if _, n := f.Flush(f.now, flushing, false); n != 1 {
+		t.Fatalf("%d entries", n)
+	}
+	f.wait(20 * time.Millisecond)
+	f.Observe(f.now, flushing) // rolls on
+	f.Acknowledge(1, f.date(), f.now)
+	if f.Dirty() || !f.Settled() {
+		t.Errorf("dirty %v, settled %v", f.Dirty(), f.Settled())
+	}
+	f.admit(3)
+	if e, n := f.reported(2); n != 1 || e[0].Cumulative != 8 || e[0].Base != 5 {
+		t.Errorf("%d entries in the new day: %+v", n, e)
+	}
+}
+
+// A bucket that takes longer to fill than a duration can say is a slow bucket, not one of no time at all.
+func TestABucketOfAgesIsSlow(t *testing.T) {
+	r := &Rule{Algorithm: TokenBucket, Limit: 1, Window: 31 * 24 * time.Hour, Burst: 1e15}
+	if w := r.WindowAt(d0); w < 50*365*24*time.Hour {
+		t.Errorf("it fills in %v", w)
+	}
+	f := newFixture(r, 1)
+	if o := f.check(1_000_000); !o.OK || o.Reset < 0 {
+		t.Errorf("%+v", o)
+	}
+}

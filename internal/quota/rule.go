@@ -10,6 +10,10 @@ const DefaultStaleAfter = 500 * time.Millisecond
 // below it shares fall under a request and Strict would refuse nearly everything.
 const strictUnits = 4
 
+// longest bounds the time that a token bucket takes to fill, ns: burst and rate may be any that a policy
+// says, and a duration ends at 292 years.
+const longest = float64(100 * 365 * 24 * time.Hour)
+
 // Amount is M, units: the limit, or a token bucket's burst.
 func (r *Rule) Amount() float64 {
 	if r.Algorithm == TokenBucket {
@@ -25,7 +29,7 @@ func (r *Rule) WindowAt(t Millis) time.Duration {
 	switch r.Algorithm {
 	case TokenBucket:
 		if r.Limit > 0 {
-			w = time.Duration(r.Burst * float64(r.Window) / r.Limit)
+			w = time.Duration(min(r.Burst*float64(r.Window)/r.Limit, longest))
 		}
 	case Calendar:
 		start, end := PeriodAt(r.Period, r.Location, t)

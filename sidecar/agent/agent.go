@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -51,7 +52,8 @@ const clockStart = quota.Time(time.Hour)
 // events that may wait for the control goroutine; readers wait beyond it.
 const maxEvents = 256
 
-// Agent is the control side of a sidecar. Run it once. Checker, State, Ask and SetStarted are safe for concurrent use.
+// Agent is the control side of a sidecar. Run it once. Checker, State, SetStarted and the questions of /debug (Policies,
+// Decisions, Counters, Explain) are safe for concurrent use.
 type Agent struct {
 	config  Config
 	log     *zap.Logger
@@ -64,6 +66,7 @@ type Agent struct {
 
 	events chan func()
 	acks   chan func()
+	ended  chan struct{} // closed when Run returns
 
 	// The control goroutine's own.
 	rnd        quota.Rand
@@ -93,6 +96,7 @@ func New(c Config, log *zap.Logger, reg prometheus.Registerer) *Agent {
 		known:  feed.NewKnown(0),
 		events: make(chan func(), maxEvents),
 		acks:   make(chan func(), maxLanes),
+		ended:  make(chan struct{}),
 		rnd:    quota.NewRand(rand.Uint64()), podEpoch: rand.Uint64(),
 		policies: newPolicies(c.Keys),
 		targets:  map[string]*check.Target{}, limits: map[limitKey]struct{}{},
@@ -130,8 +134,8 @@ func (a *Agent) Metrics() *metrics.Metrics { return a.metrics }
 // State is what probes and the status record say.
 func (a *Agent) State() State { return a.health.get() }
 
-// SetStarted notes that the check server listens.
-func (a *Agent) SetStarted() { a.health.started.Store(true) }
+// SetStarted notes whether the check server listens.
+func (a *Agent) SetStarted(listens bool) { a.health.started.Store(listens) }
 
 // clock is the machine's monotonic time since now.
 func clock() func() quota.Time {
@@ -142,6 +146,7 @@ func clock() func() quota.Time {
 // Run works from what Restore found until ctx ends, which must be after the last check; then it sends what is not yet
 // reported, takes the pod out of the status topic, and returns within Config.Drain and a little.
 func (a *Agent) Run(ctx context.Context) error {
+	defer close(a.ended)
 	io, stop := context.WithCancel(context.WithoutCancel(ctx)) // Kafka is needed after ctx has ended
 	defer stop()
 	var parts sync.WaitGroup
@@ -164,17 +169,27 @@ func (a *Agent) post(ctx context.Context, event func()) bool {
 	}
 }
 
-// Ask runs f on the control goroutine and waits for it. It fails when ctx ends or the agent has stopped.
-func (a *Agent) Ask(ctx context.Context, f func()) error {
-	done := make(chan struct{})
-	if !a.post(ctx, func() { f(); close(done) }) {
-		return ctx.Err()
+// ErrStopped is the answer to questions that come after the agent's end.
+var ErrStopped = errors.New("the sidecar has stopped")
+
+// ask runs f on the control goroutine and returns what it returned. It fails when ctx ends or the agent has
+// stopped; f may run all the same, so that it shares nothing with an asker who has gone.
+func ask[T any](ctx context.Context, a *Agent, f func() T) (v T, err error) {
+	answer := make(chan T, 1)
+	select {
+	case a.events <- func() { answer <- f() }:
+	case <-a.ended:
+		return v, ErrStopped
+	case <-ctx.Done():
+		return v, ctx.Err()
 	}
 	select {
-	case <-done:
-		return nil
+	case v = <-answer:
+		return v, nil
+	case <-a.ended:
+		return v, ErrStopped
 	case <-ctx.Done():
-		return ctx.Err()
+		return v, ctx.Err()
 	}
 }
 

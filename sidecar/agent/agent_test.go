@@ -485,11 +485,11 @@ func TestTopCountersAreTheMostOffered(t *testing.T) {
 	for n := range 30 {
 		d.passes(fmt.Sprint("c", n), (n*7)%30+1)
 	}
-	got, total := d.countersView("shop/orders/each", 3)
-	if total != 30 || len(got) != 3 || got[0].Offered != 30 || got[1].Offered != 29 || got[2].Offered != 28 {
-		t.Errorf("%d in all; top %+v", total, got)
+	v := d.countersView("shop/orders/each", 3)
+	if got := v.Counters; v.Total != 30 || len(got) != 3 || got[0].Offered != 30 || got[1].Offered != 29 || got[2].Offered != 28 {
+		t.Errorf("%d in all; top %+v", v.Total, got)
 	}
-	if got, total := d.countersView("shop/orders/other", 3); total != 0 || len(got) != 0 {
-		t.Errorf("another limit has %d", total)
+	if v := d.countersView("shop/orders/other", 3); v.Total != 0 || len(v.Counters) != 0 {
+		t.Errorf("another limit has %d", v.Total)
 	}
 }

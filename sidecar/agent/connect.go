@@ -144,7 +144,7 @@ func (a *Agent) readPolicies(ctx context.Context, client *bus.Client) {
 		CaughtUp:  func(int32) { a.post(ctx, a.policiesRead) },
 		Recreated: func(int32, bus.TopicID) { a.log.Warn("the policy topic was made anew", zap.String(log.Topic, topic)) },
 		State: func(_ int32, reason string) {
-			a.post(ctx, func() { a.reasons.setOrClear(ReasonKafka, waitingFor("the policy topic", reason)) })
+			a.post(ctx, func() { a.reasons.setOrClear(ReasonPolicyTopic, waitingFor("the policy topic", reason)) })
 		},
 		Error: func(int32, error) { a.metrics.ReadError(topic) },
 	})

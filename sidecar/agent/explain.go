@@ -17,15 +17,13 @@ import (
 )
 
 // Explain says what a check would answer to a request now, and why. It charges nothing and makes no
-// slot. It fails when ctx ends.
+// slot. It fails when ctx ends, the agent has stopped (ErrStopped), or the request makes no sense.
 func (a *Agent) Explain(ctx context.Context, r explain.Request) (explain.Response, error) {
 	req, err := requestOf(r)
 	if err != nil {
 		return explain.Response{}, err
 	}
-	var out explain.Response
-	err = a.Ask(ctx, func() { out = a.explain(req) })
-	return out, err
+	return ask(ctx, a, func() explain.Response { return a.explain(req) })
 }
 
 func requestOf(r explain.Request) (*match.Request, error) {

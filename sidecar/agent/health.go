@@ -12,7 +12,8 @@ type Reason struct{ Code, Text string }
 // The codes.
 const (
 	ReasonKafka        = "kafka"
-	ReasonPolicies     = "policies"
+	ReasonPolicies     = "policies"     // not read to their end once
+	ReasonPolicyTopic  = "policy_topic" // cannot be read now
 	ReasonInstallation = "installation"
 	ReasonDecisions    = "decisions"
 	ReasonLivePods     = "live_pods"

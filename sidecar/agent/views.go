@@ -36,9 +36,8 @@ type TargetView struct {
 }
 
 // Policies describes what is in force. It fails when ctx ends.
-func (a *Agent) Policies(ctx context.Context) (v PoliciesView, err error) {
-	err = a.Ask(ctx, func() { v = a.policiesView() })
-	return v, err
+func (a *Agent) Policies(ctx context.Context) (PoliciesView, error) {
+	return ask(ctx, a, a.policiesView)
 }
 
 func (a *Agent) policiesView() PoliciesView {
@@ -82,24 +81,32 @@ type DecisionView struct {
 }
 
 // Decisions describes the partitions read. It fails when ctx ends.
-func (a *Agent) Decisions(ctx context.Context) (v []DecisionView, err error) {
-	v = []DecisionView{}
-	err = a.Ask(ctx, func() {
-		now := a.now()
-		for _, p := range slices.Sorted(maps.Keys(a.hearings)) {
-			h := a.hearings[p]
-			d := DecisionView{Partition: p, Owner: h.instance, InForce: h.live, Reason: h.reason}
-			if newest, ok := h.feed.Header(); ok {
-				d.Epoch, d.Sequence, d.Watermark = newest.Epoch, newest.Sequence, newest.Watermark
-			}
-			if age, ok := h.fresh.Age(now); ok {
-				value := ms(max(age, 0))
-				d.AgeMS = &value
-			}
-			v = append(v, d)
+func (a *Agent) Decisions(ctx context.Context) ([]DecisionView, error) {
+	return ask(ctx, a, a.decisionsView)
+}
+
+func (a *Agent) decisionsView() []DecisionView {
+	now := a.now()
+	v := []DecisionView{}
+	for _, p := range slices.Sorted(maps.Keys(a.hearings)) {
+		h := a.hearings[p]
+		d := DecisionView{Partition: p, Owner: h.instance, InForce: h.live, Reason: h.reason}
+		if newest, ok := h.feed.Header(); ok {
+			d.Epoch, d.Sequence, d.Watermark = newest.Epoch, newest.Sequence, newest.Watermark
 		}
-	})
-	return v, err
+		if age, ok := h.fresh.Age(now); ok {
+			value := ms(max(age, 0))
+			d.AgeMS = &value
+		}
+		v = append(v, d)
+	}
+	return v
+}
+
+// CountersView is some counters of Total.
+type CountersView struct {
+	Total    int           `json:"total"`
+	Counters []CounterView `json:"counters"`
 }
 
 // CounterView is one counter with a slot.
@@ -121,14 +128,12 @@ type CounterView struct {
 }
 
 // Counters describes the counters with the most offered on this pod, of one limit ("policy
-// namespace/policy name/limit") or of all (""), at most n of them; total is how many there are.
-func (a *Agent) Counters(ctx context.Context, limit string, n int) (v []CounterView, total int, err error) {
-	v = []CounterView{}
-	err = a.Ask(ctx, func() { v, total = a.countersView(limit, n) })
-	return v, total, err
+// namespace/policy name/limit") or of all (""), at most n of them.
+func (a *Agent) Counters(ctx context.Context, limit string, n int) (CountersView, error) {
+	return ask(ctx, a, func() CountersView { return a.countersView(limit, n) })
 }
 
-func (a *Agent) countersView(limit string, n int) ([]CounterView, int) {
+func (a *Agent) countersView(limit string, n int) CountersView {
 	now := a.now()
 	a.takeMade(now)
 	top := topCounters{n: n}
@@ -147,7 +152,7 @@ func (a *Agent) countersView(limit string, n int) ([]CounterView, int) {
 			Cold: state.Cold, Paced: state.Paced, Dirty: state.Dirty,
 		})
 	}
-	return out, top.seen
+	return CountersView{top.seen, out}
 }
 
 // countedBy says in words what a counter counts by; secrets are keyed hashes already, and cut short.

@@ -116,8 +116,9 @@ func (l *Ledger) free(clean func(*Slot) bool) int {
 			kept = append(kept, s)
 			continue
 		}
-		s.freed = true
 		l.alloc.release(s)
+		// Reports that await a watermark may hold the slot for long yet: not with all it had.
+		s.freed, s.Counter, s.Identity = true, nil, nil
 		freed++
 	}
 	clear(l.graced[len(kept):])

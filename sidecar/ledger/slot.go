@@ -26,7 +26,7 @@ type Key struct {
 	Fleet *quota.Fleet
 }
 
-// Slot is one given-out slot: a counter of this pod. Key, Cell and Made never change. Checks touch
+// Slot is one given-out slot: a counter of this pod. Key, Cell and Made do not change until it is freed. Checks touch
 // the Cell, while they hold a Pin, and MarkDirty; everything under Control belongs to the
 // control goroutine.
 type Slot struct {
@@ -62,6 +62,6 @@ type Control struct {
 	freed   bool
 }
 
-// Freed reports whether the Cell has been given back: the Counter must not be used any more. For the
-// control goroutine.
+// Freed reports whether the Cell has been given back: Counter and Identity are gone. For the control
+// goroutine.
 func (s *Slot) Freed() bool { return s.freed }

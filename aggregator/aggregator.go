@@ -52,6 +52,7 @@ func New(cfg Config, logger *zap.Logger) (*Aggregator, error) {
 		a.store = a.redis
 	}
 	a.metrics = metrics.New(a.admin.Registry())
+	a.waits = waits{log: logger, waiting: a.metrics.Waiting, reasons: map[string]string{}}
 	a.admin.Ready("aggregator", a.readiness)
 	a.debug()
 	return a, nil

@@ -25,6 +25,7 @@ type core struct {
 	writer   *bus.Writer
 	policies *policies.Watcher
 	status   *status.Watcher
+	files    *policies.Directory // nil: no directory is given
 	owner    *ingest.Owner
 	count    atomic.Int32 // of partitions
 }
@@ -51,13 +52,19 @@ func (h *coreHandle) get() *core {
 // for their handover ends after them.
 func (a *Aggregator) runCore(ctx context.Context) error {
 	cfg := a.cfg.Kafka
-	cfg.State = func(reason string) { a.waits.set("kafka", reason) }
+	cfg.State = func(reason string) { a.waits.note("kafka", reason) }
 	client, err := bus.Dial(ctx, cfg, a.log)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
 	defer client.Close()
 	c := a.assemble(client)
+	if a.cfg.Policies != "" {
+		c.files = &policies.Directory{
+			Dir: a.cfg.Policies, Topic: a.cfg.Topics.Policies, Keys: a.keys, Watcher: c.policies, Writer: c.writer,
+			Owner0: c.owner0, Log: a.log.Named("policies"),
+		}
+	}
 	a.core.set(c)
 	defer a.core.set(nil)
 
@@ -68,12 +75,8 @@ func (a *Aggregator) runCore(ctx context.Context) error {
 	}
 	defer parts.Wait()
 	defer stop()
-	if a.cfg.Policies != "" {
-		d := &policies.Directory{
-			Dir: a.cfg.Policies, Topic: a.cfg.Topics.Policies, Keys: a.keys, Watcher: c.policies, Writer: c.writer,
-			Owner0: c.owner0, Log: a.log.Named("policies"),
-		}
-		parts.Go(func() { _ = d.Run(ctx) })
+	if c.files != nil {
+		parts.Go(func() { _ = c.files.Run(ctx) })
 	}
 	if err := c.prepare(ctx); err != nil {
 		return unlessEnded(ctx, err)
@@ -139,10 +142,10 @@ func (c *core) prepare(ctx context.Context) error {
 	for {
 		err := c.install(ctx)
 		if err == nil {
-			c.waits.set("installation", "")
+			c.waits.note("installation", "")
 			return nil
 		}
-		c.waits.set("installation", err.Error())
+		c.waits.note("installation", err.Error())
 		if said != err.Error() && ctx.Err() == nil {
 			said = err.Error()
 			c.log.Error("cannot take part", zap.Error(err))

@@ -6,27 +6,48 @@ import (
 	"slices"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/weirproxy/weir/aggregator/ingest"
+	"github.com/weirproxy/weir/internal/log"
 )
 
-// waits are the reasons why parts wait. It is safe for concurrent use.
+// waits are the reasons why parts wait: each in readiness, one log line a change, and a metric. It is safe
+// for concurrent use.
 type waits struct {
+	log     *zap.Logger
+	waiting func(part string, is bool) // tells the metric
+
 	mu      sync.Mutex
 	reasons map[string]string
 }
 
-// set notes what a part waits for; "" is nothing.
+// set notes what a part waits for, "" is nothing, and logs it.
 func (w *waits) set(part, reason string) {
+	if !w.note(part, reason) {
+		return
+	}
+	if reason == "" {
+		w.log.Info("waits no more", zap.String(log.Waiting, part))
+	} else {
+		w.log.Info("waits", zap.String(log.Waiting, part), zap.String(log.Reason, reason))
+	}
+}
+
+// note is set without the log line, for what logs by itself. It reports whether something changed.
+func (w *waits) note(part, reason string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.reasons == nil {
-		w.reasons = map[string]string{}
+	if w.reasons[part] == reason {
+		return false
 	}
 	if reason == "" {
 		delete(w.reasons, part)
 	} else {
 		w.reasons[part] = reason
 	}
+	w.waiting(part, reason != "")
+	return true
 }
 
 func (w *waits) list() []string {
@@ -58,6 +79,11 @@ func (a *Aggregator) readiness() (bool, []string) {
 			reasons = append(reasons, fmt.Sprintf("partition %d: %s", h.Partition, h.State))
 		} else if h.Gauges.StoreAway {
 			reasons = append(reasons, fmt.Sprintf("partition %d: the store is away, going on from memory", h.Partition))
+		}
+	}
+	if c.files != nil {
+		if problem := c.files.Problem(); problem != "" {
+			reasons = append(reasons, "policy files: the last good versions stay in force: "+problem)
 		}
 	}
 	for _, p := range c.policies.Problems() {

@@ -546,6 +546,10 @@ func TestPolicyFiles(t *testing.T) {
 	if !inForce("file/shop/orders", "cli/shop/other")() {
 		t.Error("a bad edit changed what is in force")
 	}
+	s.wait("readiness says which file is bad, and it is ready all the same", func() bool {
+		ready, reasons := a.Ready()
+		return ready && strings.Contains(strings.Join(reasons, "\n"), "orders.yaml:10:14: spec.limits[0].rates[0].limit")
+	})
 	if err := os.Remove(filepath.Join(s.dir, "orders.yaml")); err != nil {
 		t.Fatal(err)
 	}

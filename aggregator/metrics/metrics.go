@@ -21,6 +21,7 @@ type Metrics struct {
 	counts  map[string]*prometheus.CounterVec
 	skipped *prometheus.CounterVec
 	gaps    *prometheus.CounterVec
+	waiting *prometheus.GaugeVec
 	gauges  map[string]*prometheus.GaugeVec
 
 	mu   sync.Mutex
@@ -117,11 +118,16 @@ func New(reg prometheus.Registerer) *Metrics {
 		reg.MustRegister(v)
 		m.gauges[g.name] = v
 	}
+	m.waiting = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "waiting",
+		Help: "1 while this process waits for what the reason names; /readyz says it in words."}, []string{"reason"})
 	m.PoliciesRefused = prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "policies_refused_total", Help: "Versions of policies that were not taken into force."})
 	m.Tombstones = prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "status_tombstones_total", Help: "Pods let go after an hour of silence."})
-	reg.MustRegister(m.PoliciesRefused, m.Tombstones)
+	reg.MustRegister(m.waiting, m.PoliciesRefused, m.Tombstones)
 	return m
 }
+
+// Waiting sets whether the process waits for a part; parts are bounded by the program.
+func (m *Metrics) Waiting(part string, is bool) { m.waiting.WithLabelValues(part).Set(one(is)) }
 
 // Observe takes a partition's counts since its claim, and how it is.
 func (m *Metrics) Observe(p int32, s partition.Stats, g partition.Gauges) {

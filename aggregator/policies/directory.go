@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -51,7 +52,8 @@ func publish(ctx context.Context, w sender, topic, key string, value []byte) err
 	}
 }
 
-// Directory publishes a directory's policy files while this process is their publisher.
+// Directory publishes a directory's policy files while this process is their publisher. Problem may be
+// called from any goroutine.
 type Directory struct {
 	Dir     string
 	Topic   string
@@ -62,7 +64,15 @@ type Directory struct {
 	Owner0 func() bool
 	Log    *zap.Logger
 
-	said string // what is wrong, as last logged
+	said atomic.Pointer[string] // what is wrong, as last logged
+}
+
+// Problem is what is wrong with the files, "" where all are published or another process publishes.
+func (d *Directory) Problem() string {
+	if said := d.said.Load(); said != nil {
+		return *said
+	}
+	return ""
 }
 
 // Run looks through the directory each second until ctx ends. It never returns an error: what is wrong
@@ -78,6 +88,8 @@ func (d *Directory) Run(ctx context.Context) error {
 	for {
 		if d.Owner0() {
 			d.say(d.scan(ctx))
+		} else {
+			d.said.Store(nil) // the owner's to say
 		}
 		select {
 		case <-tick.C:
@@ -118,10 +130,10 @@ func (d *Directory) say(err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if text == d.said {
+	if text == d.Problem() {
 		return
 	}
-	if d.said = text; err != nil {
+	if d.said.Store(&text); err != nil {
 		d.Log.Error("policy files are not all published, the last good versions stay in force", zap.Error(err))
 	} else {
 		d.Log.Info("policy files are all published")

@@ -93,7 +93,7 @@ func printAnswer(out io.Writer, a explain.Response) {
 	case !a.Allowed && a.RefusedBy != "":
 		verdict = fmt.Sprintf("refused with %d by %s", a.Status, a.RefusedBy)
 	case !a.Allowed:
-		verdict = "not allowed"
+		verdict = "not answered: Envoy's own failure mode applies"
 	}
 	fmt.Fprintf(out, "%s (%s)\n", verdict, a.Outcome)
 	fmt.Fprintf(out, "targets: %s\n", orNone(strings.Join(a.Targets, ", ")))
@@ -103,7 +103,7 @@ func printAnswer(out io.Writer, a explain.Response) {
 	for _, c := range a.Counters {
 		printCounter(out, c)
 	}
-	if len(a.Counters) == 0 {
+	if a.Allowed && len(a.Counters) == 0 {
 		fmt.Fprintln(out, "no limit applies")
 	}
 }

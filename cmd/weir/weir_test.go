@@ -176,6 +176,21 @@ func TestExplainAsksTheSidecarAndSaysWhoRefuses(t *testing.T) {
 	}
 }
 
+// A sidecar that cannot answer is not one that allows: the answer says whose failure mode holds.
+func TestExplainOfASidecarWithoutPolicies(t *testing.T) {
+	var out bytes.Buffer
+	printAnswer(&out, explain.Response{Outcome: "not_loaded", Degraded: []string{"no topic"}})
+	if got := out.String(); !strings.Contains(got, "Envoy's own failure mode applies (not_loaded)") ||
+		!strings.Contains(got, "degraded: no topic") || strings.Contains(got, "no limit applies") {
+		t.Errorf("printed\n%s", got)
+	}
+	out.Reset()
+	printAnswer(&out, explain.Response{Outcome: "no_policy", Allowed: true})
+	if got := out.String(); !strings.Contains(got, "allowed (no_policy)") || !strings.Contains(got, "no limit applies") {
+		t.Errorf("printed\n%s", got)
+	}
+}
+
 func TestExplainSaysWhatToDo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args []string

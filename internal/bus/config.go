@@ -94,33 +94,33 @@ func (c Config) Validate() error {
 	c = c.WithDefaults()
 	errs := []error{c.validateBrokers(), c.TLS.validate(), c.SASL.validate()}
 	if c.Acks != AcksAll && c.Acks != AcksLeader {
-		errs = append(errs, fmt.Errorf("acks: %q is neither %s nor %s", c.Acks, AcksAll, AcksLeader))
+		errs = append(errs, fmt.Errorf("kafka.acks: %q is neither %s nor %s", c.Acks, AcksAll, AcksLeader))
 	}
 	if strings.ContainsFunc(c.ClientID, func(r rune) bool { return !isName(r) }) {
-		errs = append(errs, fmt.Errorf("clientID: %q may hold letters, digits, '.', '_' and '-' only", c.ClientID))
+		errs = append(errs, fmt.Errorf("kafka.clientID: %q may hold letters, digits, '.', '_' and '-' only", c.ClientID))
 	}
 	for name, d := range map[string]time.Duration{
 		"dialTimeout": c.DialTimeout, "requestTimeout": c.RequestTimeout, "produceTimeout": c.ProduceTimeout,
 		"backoffMin": c.BackoffMin, "backoffMax": c.BackoffMax,
 	} {
 		if d < time.Millisecond || d > time.Minute {
-			errs = append(errs, fmt.Errorf("%s: %v is outside 1ms to 1m", name, d))
+			errs = append(errs, fmt.Errorf("kafka.%s: %v is outside 1ms to 1m", name, d))
 		}
 	}
 	if c.BackoffMin > c.BackoffMax {
-		errs = append(errs, fmt.Errorf("backoffMin: %v is above backoffMax %v", c.BackoffMin, c.BackoffMax))
+		errs = append(errs, fmt.Errorf("kafka.backoffMin: %v is above backoffMax %v", c.BackoffMin, c.BackoffMax))
 	}
 	return errors.Join(errs...)
 }
 
 func (c Config) validateBrokers() error {
 	if len(c.Brokers) == 0 {
-		return errors.New("brokers: name at least one host:port")
+		return errors.New("kafka.brokers: name at least one host:port")
 	}
 	var errs []error
 	for i, b := range c.Brokers {
 		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
-			errs = append(errs, fmt.Errorf("brokers[%d]: %q is not host:port", i, b))
+			errs = append(errs, fmt.Errorf("kafka.brokers[%d]: %q is not host:port", i, b))
 		}
 	}
 	return errors.Join(errs...)
@@ -129,13 +129,13 @@ func (c Config) validateBrokers() error {
 func (t TLS) validate() error {
 	if !t.Enabled {
 		if t != (TLS{}) {
-			return errors.New("tls: files or a server name are given, but tls.enabled is not true")
+			return errors.New("kafka.tls: files or a server name are given, but tls.enabled is not true")
 		}
 		return nil
 	}
-	errs := []error{readable("tls.caFile", t.CAFile), readable("tls.certFile", t.CertFile), readable("tls.keyFile", t.KeyFile)}
+	errs := []error{readable("kafka.tls.caFile", t.CAFile), readable("kafka.tls.certFile", t.CertFile), readable("kafka.tls.keyFile", t.KeyFile)}
 	if (t.CertFile == "") != (t.KeyFile == "") {
-		errs = append(errs, errors.New("tls: certFile and keyFile go together, one is missing"))
+		errs = append(errs, errors.New("kafka.tls: certFile and keyFile go together, one is missing"))
 	}
 	return errors.Join(errs...)
 }
@@ -144,21 +144,21 @@ func (s SASL) validate() error {
 	switch s.Mechanism {
 	case "":
 		if s != (SASL{}) {
-			return fmt.Errorf("sasl.mechanism: name %s, %s or %s", Plain, ScramSHA256, ScramSHA512)
+			return fmt.Errorf("kafka.sasl.mechanism: name %s, %s or %s", Plain, ScramSHA256, ScramSHA512)
 		}
 		return nil
 	case Plain, ScramSHA256, ScramSHA512:
 	default:
-		return fmt.Errorf("sasl.mechanism: %q is none of %s, %s, %s", s.Mechanism, Plain, ScramSHA256, ScramSHA512)
+		return fmt.Errorf("kafka.sasl.mechanism: %q is none of %s, %s, %s", s.Mechanism, Plain, ScramSHA256, ScramSHA512)
 	}
 	var errs []error
 	if s.Username == "" {
-		errs = append(errs, errors.New("sasl.username: is missing"))
+		errs = append(errs, errors.New("kafka.sasl.username: is missing"))
 	}
 	if s.PasswordFile == "" {
-		errs = append(errs, errors.New("sasl.passwordFile: is missing"))
+		errs = append(errs, errors.New("kafka.sasl.passwordFile: is missing"))
 	}
-	return errors.Join(append(errs, readable("sasl.passwordFile", s.PasswordFile))...)
+	return errors.Join(append(errs, readable("kafka.sasl.passwordFile", s.PasswordFile))...)
 }
 
 func readable(field, path string) error {

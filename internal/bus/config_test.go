@@ -10,14 +10,14 @@ func TestConfigErrorsNameTheFieldAndComeTogether(t *testing.T) {
 	secret := file(t, "password", "x")
 	for want, cfg := range map[string]Config{
 		"":                                      {Brokers: []string{"a:1", "[::1]:9092"}},
-		"brokers: name at least":                {},
-		`brokers[1]: "b" is not`:                {Brokers: []string{"a:1", "b"}},
+		"kafka.brokers: name at least":          {},
+		`kafka.brokers[1]: "b" is not`:          {Brokers: []string{"a:1", "b"}},
 		`acks: "none"`:                          {Brokers: []string{"a:1"}, Acks: "none"},
 		"clientID":                              {Brokers: []string{"a:1"}, ClientID: "a b"},
 		"dialTimeout: 1h":                       {Brokers: []string{"a:1"}, DialTimeout: time.Hour},
 		"backoffMin: 3s is above backoffMax 2s": {Brokers: []string{"a:1"}, BackoffMin: 3 * time.Second},
 		"tls.enabled is not true":               {Brokers: []string{"a:1"}, TLS: TLS{CAFile: secret}},
-		"tls.caFile: open":                      {Brokers: []string{"a:1"}, TLS: TLS{Enabled: true, CAFile: secret + ".none"}},
+		"kafka.tls.caFile: open":                {Brokers: []string{"a:1"}, TLS: TLS{Enabled: true, CAFile: secret + ".none"}},
 		"certFile and keyFile go together":      {Brokers: []string{"a:1"}, TLS: TLS{Enabled: true, CertFile: secret}},
 		"sasl.mechanism: name PLAIN":            {Brokers: []string{"a:1"}, SASL: SASL{Username: "u"}},
 		`sasl.mechanism: "GSSAPI"`:              {Brokers: []string{"a:1"}, SASL: SASL{Mechanism: "GSSAPI"}},

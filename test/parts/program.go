@@ -14,6 +14,10 @@ import (
 // programs, split at spaces: -race for a run under the race detector.
 const buildFlagsEnv = "WEIR_BUILD_FLAGS"
 
+// shipped are the flags that `make build` builds with, so that what is tested and measured is what
+// people run; the Makefile says why.
+var shipped = []string{"-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w"}
+
 // Program starts one of weir's own programs, built from the source as it was
 // when this process first asked for one. It is ended when the test ends, and
 // its output logged if the test failed.
@@ -61,8 +65,8 @@ func build(root, dir string, flags []string) error {
 		return err
 	}
 	defer unlock()
-	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, flags...)
-	cmd := exec.Command("go", append(args, "./cmd/...")...)
+	args := slices.Concat([]string{"build", "-o", dir + string(filepath.Separator)}, shipped, flags, []string{"./cmd/..."})
+	cmd := exec.Command("go", args...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgoFor(flags))
 	if out, err := cmd.CombinedOutput(); err != nil {

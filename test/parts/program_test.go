@@ -1,6 +1,7 @@
 package parts_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,5 +31,21 @@ func TestProgramsAreStatic(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), "CGO_ENABLED=0") {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
+	}
+}
+
+// A sidecar beside every pod must be small: each node pulls it, and what is resident of it counts.
+func TestTheSidecarIsSmall(t *testing.T) {
+	if os.Getenv("WEIR_BUILD_FLAGS") != "" {
+		t.Skip("WEIR_BUILD_FLAGS: this is not the program that is shipped")
+	}
+	const most = 20_000_000
+	info, err := os.Stat(parts.Command(t, "weir-sidecar").Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f MB", float64(info.Size())/1e6)
+	if info.Size() > most {
+		t.Errorf("weir-sidecar has %d bytes, at most %d: what links more than it did?", info.Size(), most)
 	}
 }

@@ -20,6 +20,14 @@ type EnvoyOpts struct {
 	// Upstream is the host:port that requests are sent on to. If empty, Envoy
 	// itself answers 200, after the filters have run.
 	Upstream string
+	// UpstreamHTTP2 speaks HTTP/2 to the upstream, as gRPC needs.
+	UpstreamHTTP2 bool
+	// RawPaths leaves paths as clients spell them: no normalize_path, no
+	// merge_slashes.
+	RawPaths bool
+	// AccessLog is the format of a line that Envoy writes to its output for
+	// each request; empty for none.
+	AccessLog string
 	// Authz is the external authorization filter; nil for none.
 	Authz *Authz
 	// Concurrency is the number of worker threads, 1 by default.
@@ -92,6 +100,7 @@ func envoyArgs(file string, opts EnvoyOpts) []string {
 		"--concurrency", strconv.Itoa(max(1, opts.Concurrency)),
 		"--log-level", level,
 		"--disable-hot-restart",
+		"--file-flush-interval-msec", "100", // of the access log
 	}
 }
 

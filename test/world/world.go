@@ -66,7 +66,7 @@ func New(t parts.T) *World {
 	return w
 }
 
-// settled is a world with everything started in order and the policies in force on every pod.
+// Settled is a world with everything started in order and the policies in force on every pod.
 func Settled(t parts.T, pods, owners int, policies ...string) *World {
 	t.Helper()
 	w := New(t)
@@ -87,7 +87,7 @@ func Settled(t parts.T, pods, owners int, policies ...string) *World {
 	return w
 }
 
-// ensureTopics makes the four topics, as an installation's first step does.
+// EnsureTopics makes the four topics, as an installation's first step does.
 func (w *World) EnsureTopics() {
 	w.T.Helper()
 	p := parts.Program(w.T, "weir-aggregator", "topics", "ensure", "--kafka-brokers", w.Kafka.Addr(),
@@ -97,6 +97,7 @@ func (w *World) EnsureTopics() {
 	}
 }
 
+// Must ends the test at an error.
 func (w *World) Must(err error) {
 	w.T.Helper()
 	if err != nil {
@@ -104,7 +105,7 @@ func (w *World) Must(err error) {
 	}
 }
 
-// write puts a policy file in place at once, as an editor or a ConfigMap does.
+// Write puts a policy file in place at once, as an editor or a ConfigMap does.
 func (w *World) Write(name, policy string) {
 	w.T.Helper()
 	hidden := filepath.Join(w.Dir, name+".new")
@@ -127,11 +128,13 @@ func (w *World) AddOwner(flags ...string) *Owner {
 	return o
 }
 
+// StartOwner starts an aggregator that has ended, as it was.
 func (w *World) StartOwner(o *Owner) {
 	w.T.Helper()
 	o.Process = parts.Program(w.T, "weir-aggregator", o.Args...)
 }
 
+// AddPod starts one more sidecar with its Envoy.
 func (w *World) AddPod() *Pod {
 	w.T.Helper()
 	p := &Pod{
@@ -153,6 +156,7 @@ func (w *World) AddPod() *Pod {
 	return p
 }
 
+// StartSidecar starts a pod's sidecar that has ended, as it was.
 func (w *World) StartSidecar(p *Pod) {
 	w.T.Helper()
 	p.Sidecar = parts.Program(w.T, "weir-sidecar", p.Args...)
@@ -165,7 +169,7 @@ func (w *World) address() string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// ready waits until every sidecar says that policies and decisions are applied, not degraded.
+// Ready waits until every sidecar says that policies and decisions are applied, not degraded.
 func (w *World) Ready() {
 	w.T.Helper()
 	for _, p := range w.Pods {
@@ -173,6 +177,7 @@ func (w *World) Ready() {
 	}
 }
 
+// PodReady waits until a pod's sidecar is ready and gives no reason.
 func (w *World) PodReady(p *Pod) {
 	w.T.Helper()
 	parts.Eventually(w.T, Patience, p.Name+" ready", func() error {
@@ -187,7 +192,7 @@ func (w *World) PodReady(p *Pod) {
 	})
 }
 
-// targets are the pods' Envoys as a load asks them.
+// Targets are the pods' Envoys as a load asks them.
 func (w *World) Targets() []load.Pod {
 	out := make([]load.Pod, len(w.Pods))
 	for i, p := range w.Pods {
@@ -196,7 +201,7 @@ func (w *World) Targets() []load.Pod {
 	return out
 }
 
-// start sends sources to the pods.
+// Start sends sources to the pods.
 func (w *World) Start(length time.Duration, sources ...load.Source) *load.Run {
 	w.T.Helper()
 	run, err := load.Start(load.Config{Pods: w.Targets(), Sources: sources, For: length, Outstanding: 512, Seed: 1})

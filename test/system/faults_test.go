@@ -19,6 +19,7 @@ const (
 // underFault runs the load through a fault and lets the fleet settle after it.
 func underFault(t *testing.T, owners int, fault func(w *world.World, run *load.Run)) (*world.World, load.Result) {
 	t.Helper()
+	t.Parallel() // most of it is waiting
 	w := world.Settled(t, 3, owners, world.Policy(world.EachClient(faultLimit, ""), world.Everything))
 	run := w.Start(0, world.Uneven("acme", faultRate)...)
 	phase(run, 4*time.Second)
@@ -112,6 +113,7 @@ func TestSidecarEnds(t *testing.T) {
 		"SIGKILL": func(p *parts.Process) error { p.Kill(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := world.Settled(t, 3, 1, world.Policy(world.Everything))
 			run := w.Start(0, world.Uneven("acme", faultRate)...)
 			phase(run, 3*time.Second)
@@ -156,6 +158,7 @@ func expectLost(w *world.World, limit string, counted, lost int) {
 
 // Everything in the wrong order: sidecar and owner first, then Redis, then Kafka. No crash, no restart.
 func TestStartedInTheWrongOrder(t *testing.T) {
+	t.Parallel()
 	w := world.New(t)
 	w.Write("p0.yaml", world.Policy(world.EachClient(1, ""), world.Everything))
 	// Both servers get their addresses and are gone before anything asks for them.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 func goldenMessages() map[string]proto.Message {
@@ -65,19 +66,36 @@ func TestGoldenMessages(t *testing.T) {
 	golden(t, "messages.json", got)
 }
 
-// A golden message leaves no field unset, so that a forgotten number cannot hide.
+// A golden message leaves no field unset, at any depth, so that a forgotten number cannot hide.
 func TestGoldenMessagesAreWhole(t *testing.T) {
 	for name, m := range goldenMessages() {
-		r := m.ProtoReflect()
-		fields := r.Descriptor().Fields()
-		for i := range fields.Len() {
-			f := fields.Get(i)
-			if f.ContainingOneof() != nil && !f.HasOptionalKeyword() {
-				continue
-			}
-			if !r.Has(f) {
-				t.Errorf("%s: field %s is not in the golden message", name, f.FullName())
-			}
+		if n := whole(t, name, m.ProtoReflect()); n < 5 {
+			t.Errorf("%s: only %d fields were looked at", name, n)
 		}
 	}
+}
+
+// whole looks at each field of m and of the messages in it, and returns how many there were.
+func whole(t *testing.T, name string, m protoreflect.Message) (n int) {
+	t.Helper()
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		oneof := f.ContainingOneof() != nil && !f.HasOptionalKeyword()
+		if !m.Has(f) {
+			if !oneof { // of a oneof one field is set, and the others are in other golden messages
+				t.Errorf("%s: field %s is not in the golden message", name, f.FullName())
+			}
+			continue
+		}
+		n++
+		switch {
+		case f.Message() == nil:
+		case f.IsList():
+			n += whole(t, name, m.Get(f).List().Get(0).Message())
+		default:
+			n += whole(t, name, m.Get(f).Message())
+		}
+	}
+	return n
 }

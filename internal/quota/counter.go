@@ -14,18 +14,15 @@ type Counter struct {
 	madeAt Time
 
 	demand   estimator
-	sent     report // newest report, acknowledged or not
-	inflight bool   // sent is not acknowledged
-	resend   bool   // a report was lost: send even if nothing changed
-	base     uint64 // admitted, acknowledged
-	first    Time   // of the first admission above base; 0: none
+	sent     flushed // newest report, acknowledged or not
+	inflight bool    // sent is not acknowledged
+	resend   bool    // a report was lost: send even if nothing changed
+	base     uint64  // admitted, acknowledged
+	first    Time    // of the first admission above base; 0: none
 	pending  []report
 	included report // newest report that the decision includes
 
-	header    Header // of record
-	record    Record
-	has       bool
-	phi       float64
+	decision  *decided // in force; nil: cold
 	learned   float64
 	learnedAt Time
 
@@ -35,13 +32,25 @@ type Counter struct {
 	cutAt     Time   // when that was, until reported; 0: nothing to split
 }
 
-// report is one flush of the counter.
-type report struct {
+// decided is the newest record applied. Most of a pod's counters never have one, so that it is apart.
+type decided struct {
+	header Header
+	record Record
+	phi    float64
+}
+
+// flushed is one flush of the counter.
+type flushed struct {
 	cumulative, offered uint64
 	rate, mean          float64
 	at                  Time
-	offset              int64
-	appended            Millis
+}
+
+// report is a flush that is in the log.
+type report struct {
+	flushed
+	offset   int64
+	appended Millis
 }
 
 // maxPending bounds the reports that await a watermark. Beyond it newer ones replace the newest, so that
@@ -98,7 +107,7 @@ func (c *Counter) Dirty() bool {
 
 // Blocked says that the counter is exhausted: its record must stay known.
 func (c *Counter) Blocked(now Time) bool {
-	if !c.has {
+	if c.decision == nil {
 		return false
 	}
 	var v view
@@ -125,7 +134,12 @@ func (c *Counter) Settled() bool {
 }
 
 // Record is the newest record applied, with its header; ok is false if the counter is cold.
-func (c *Counter) Record() (h Header, r Record, ok bool) { return c.header, c.record, c.has }
+func (c *Counter) Record() (h Header, r Record, ok bool) {
+	if c.decision == nil {
+		return h, r, false
+	}
+	return c.decision.header, c.decision.record, true
+}
 
 // State is what a pod believes of a counter, for people.
 type State struct {
@@ -147,10 +161,10 @@ func (c *Counter) State(now Time) State {
 	s := State{
 		Admitted: c.cell.Admitted(), Offered: c.cell.Offered(), Requests: c.cell.Requests(),
 		Demand: decay(c.demand.rate, time.Duration(now-c.demand.at).Seconds()), Learned: c.burst(now),
-		Cold: !c.has, Paced: v.has(flagPaced), Dirty: c.Dirty(), Share: 1 / float64(n), Left: v.m,
+		Cold: c.decision == nil, Paced: v.has(flagPaced), Dirty: c.Dirty(), Share: 1 / float64(n), Left: v.m,
 	}
 	s.Unincluded = float64(int64(s.Admitted - v.inc))
-	if c.has {
+	if c.decision != nil {
 		s.Share = v.s
 		s.Left = v.curve(v.renew(now, c.fresh)+v.lead, true)
 		s.Blocked = max(time.Duration(v.blocked-now), 0)

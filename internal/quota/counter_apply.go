@@ -8,14 +8,16 @@ import (
 // Apply takes a record in, if it is newer than the one held, by owner epoch and sequence. h is its batch's
 // header, observed by the counter's Fresh before. It reports whether it was taken.
 func (c *Counter) Apply(h Header, r Record, now Time, rnd *Rand) bool {
-	if c.has && (h.Epoch < c.header.Epoch || h.Epoch == c.header.Epoch && h.Sequence <= c.header.Sequence) {
+	if d := c.decision; d != nil && (h.Epoch < d.header.Epoch || h.Epoch == d.header.Epoch && h.Sequence <= d.header.Sequence) {
 		return false
 	}
 	if c.rule.Algorithm == Calendar && !c.meetPeriod(h, &r, now) {
 		return false
 	}
-	c.header, c.record, c.has = h, r, true
-	c.phi = rnd.Float64()
+	if c.decision == nil {
+		c.decision = new(decided)
+	}
+	*c.decision = decided{h, r, rnd.Float64()}
 	c.take(h.Watermark)
 	c.learn(now)
 	c.cell.w[wForfeit].Store(0)
@@ -26,10 +28,10 @@ func (c *Counter) Apply(h Header, r Record, now Time, rnd *Rand) bool {
 // Include is to be called when the newest header's watermark has reached a report of this counter and
 // its batch held no record of it: the pod's own part moves on with what the header renews.
 func (c *Counter) Include(now Time, rnd *Rand) {
-	if !c.take(c.watermark()) || !c.has {
+	if !c.take(c.watermark()) || c.decision == nil {
 		return
 	}
-	c.phi = rnd.Float64()
+	c.decision.phi = rnd.Float64()
 	c.learn(now)
 	c.evaluate(now)
 }
@@ -37,23 +39,24 @@ func (c *Counter) Include(now Time, rnd *Rand) {
 // DropLog forgets what belongs to the log id that is gone: offsets and the record. Counts and base go on.
 func (c *Counter) DropLog(now Time) {
 	c.Lost()
-	c.pending, c.has = nil, false
+	c.pending, c.decision = nil, nil
 	c.included = report{}
 	c.evaluate(now)
 }
 
 // renewed is the header that the record stands on: the newest that renews it, else its own.
-func (c *Counter) renewed() Header {
-	if r := c.fresh.renewing; c.has && r.Epoch == c.header.Epoch && r.Sequence > c.header.Sequence {
+func (c *Counter) renewed() *Header {
+	h := &c.decision.header
+	if r := &c.fresh.renewing; r.Epoch == h.Epoch && r.Sequence > h.Sequence {
 		return r
 	}
-	return c.header
+	return h
 }
 
 // watermark is how far the decision in force includes the log. For a cold counter that is what any
 // header includes: a record made later includes it too.
 func (c *Counter) watermark() int64 {
-	if c.has {
+	if c.decision != nil {
 		return c.renewed().Watermark
 	}
 	if h, ok := c.fresh.Newest(); ok {
@@ -73,6 +76,10 @@ func (c *Counter) take(watermark int64) bool {
 		return false
 	}
 	c.included = c.pending[n-1]
+	if n == len(c.pending) { // as most of the time: nothing to keep memory for
+		c.pending = nil
+		return true
+	}
 	c.pending = c.pending[:copy(c.pending, c.pending[n:])]
 	return true
 }
@@ -92,7 +99,7 @@ func (c *Counter) thin() {
 
 // evaluate computes the view from all that the counter knows, and publishes it.
 func (c *Counter) evaluate(now Time) {
-	v := view{phi: c.phi, period: c.period & ownNumbers, mean: 1, at: now}
+	v := view{period: c.period & ownNumbers, mean: 1, at: now}
 	pods, _ := c.fleet.Pods()
 	strict := c.rule.strict(pods)
 	c.ruleView(&v, now)
@@ -101,7 +108,7 @@ func (c *Counter) evaluate(now Time) {
 	} else {
 		v.lead = float64(c.fresh.lead)
 	}
-	if c.has {
+	if c.decision != nil {
 		c.recordView(&v, now)
 	}
 	c.cell.write(&v)
@@ -128,9 +135,10 @@ func (c *Counter) ruleView(v *view, now Time) {
 
 // recordView fills in the decision.
 func (c *Counter) recordView(v *view, now Time) {
-	r, h := &c.record, c.renewed()
+	r, h := &c.decision.record, c.renewed()
 	v.flags |= flagRecord
-	v.at = c.header.Received
+	v.phi = c.decision.phi
+	v.at = c.decision.header.Received
 	v.inc, v.incOffers = max(c.included.cumulative, c.cut), c.included.offered
 	v.mean = one(c.included.mean)
 	if c.included.at == 0 {
@@ -154,13 +162,13 @@ func (c *Counter) recordView(v *view, now Time) {
 		}
 	}
 	if r.BlockedFor > 0 {
-		v.blocked = c.header.Received + Time(r.BlockedFor)
+		v.blocked = v.at + Time(r.BlockedFor)
 	}
 }
 
 // curveView: the record's curve, under the pod's own amount: what is left moves by as much as the amount.
 func (c *Counter) curveView(v *view) {
-	r := &c.record
+	r := &c.decision.record
 	v.r = r.Remaining + v.m - r.Amount
 	switch c.rule.Algorithm {
 	case TokenBucket:
@@ -176,7 +184,7 @@ func (c *Counter) curveView(v *view) {
 
 // shareView: the pod's part of what is left, and the size of what is expected within the horizon H, seconds.
 func (c *Counter) shareView(v *view, rate, H float64) {
-	r := &c.record
+	r := &c.decision.record
 	di := rate * v.mean
 	v.di = perNano(di)
 	if r.ShareSum > 0 {
@@ -198,7 +206,7 @@ func (c *Counter) overView(v *view, now Time) {
 		v.over = c.rule.OvercommitPart
 	default:
 		v.flags |= flagLearned
-		v.over = v.mean + 1.5*max(c.burst(now), c.record.Burst)
+		v.over = v.mean + 1.5*max(c.burst(now), c.decision.record.Burst)
 	}
 }
 

@@ -38,7 +38,7 @@ func (c *Counter) Flush(now Time, f time.Duration, force bool) (entries [2]Entry
 }
 
 func (c *Counter) build(now Time, offered, admitted uint64) (entries [2]Entry, n int) {
-	c.sent = report{
+	c.sent = flushed{
 		cumulative: admitted, offered: offered,
 		rate: c.demand.rate, mean: c.demand.mean, at: now,
 	}
@@ -88,7 +88,7 @@ func (e *Entry) when(first, newest, now Time) {
 // maySkip is the adaptive skip: while there is much left, nothing was refused, and little is unreported.
 func (c *Counter) maySkip(now Time, requests, offered, admitted uint64) bool {
 	since := time.Duration(now - c.sent.at)
-	if !c.has || c.record.Paced || c.sent.at == 0 || since >= skipLong {
+	if c.decision == nil || c.decision.record.Paced || c.sent.at == 0 || since >= skipLong {
 		return false
 	}
 	var v view
@@ -124,8 +124,7 @@ func (c *Counter) Acknowledge(offset int64, appended Millis, now Time) {
 	}
 	c.inflight, c.resend = false, false
 	c.base, c.first, c.cutAt = c.sent.cumulative, 0, c.openCut(c.sent.at)
-	r := c.sent
-	r.offset, r.appended = offset, appended
+	r := report{c.sent, offset, appended}
 	if len(c.pending) == maxPending {
 		c.pending[maxPending-1] = r
 	} else {
@@ -166,7 +165,7 @@ func (c *Counter) learn(now Time) {
 	if cand == 0 {
 		return
 	}
-	if c.has && !c.record.Paced && c.record.Remaining >= learnFloor*c.record.Amount {
+	if d := c.decision; d != nil && !d.record.Paced && d.record.Remaining >= learnFloor*d.record.Amount {
 		if time.Duration(int64(now)-int64(c.cell.w[wCandAt].Load())) < learnAfter {
 			return
 		}

@@ -42,8 +42,12 @@ func (c *Counter) beginPeriod(cut uint64, end Millis, at Time) {
 	c.period++
 	c.periodEnd = end
 	c.cut, c.cutAt = cut, at
-	c.record.Remaining, c.record.Content = c.record.Amount, 0
-	c.record.Paced, c.record.BlockedFor = false, 0
+	if c.decision == nil {
+		return
+	}
+	r := &c.decision.record
+	r.Remaining, r.Content = r.Amount, 0
+	r.Paced, r.BlockedFor = false, 0
 }
 
 // meetPeriod brings record and pod to the same period. It is false for a record of a period that is over

@@ -46,11 +46,11 @@ func TestLateAcknowledgementIsTakenAtOnce(t *testing.T) {
 	f.Flush(f.now, flushing, true)
 	f.wm = 1
 	f.told(decision(f.Rule(), 70, 100))
-	before := f.phi
+	before := f.decision.phi
 	near(t, "unincluded", f.State(f.now).Unincluded, 30, 0)
 	f.Acknowledge(1, f.date(), f.now)
 	near(t, "unincluded", f.State(f.now).Unincluded, 0, 0)
-	if f.phi != before {
+	if f.decision.phi != before {
 		t.Error("the rounding of the decision was drawn anew")
 	}
 }

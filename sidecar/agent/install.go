@@ -155,6 +155,7 @@ func (a *Agent) install() {
 func (a *Agent) snapshot(set *policy.Set, m *match.Matcher) *check.Snapshot {
 	s := &check.Snapshot{
 		Matcher: m, Targets: map[string]*check.Target{}, Limits: map[*policy.Limit]*metrics.LimitCounters{},
+		Names: map[*policy.Limit]string{},
 	}
 	for _, name := range m.Targets() {
 		s.Targets[name] = a.target(name)
@@ -164,6 +165,7 @@ func (a *Agent) snapshot(set *policy.Set, m *match.Matcher) *check.Snapshot {
 		versions[p.Key.String()] = p.Version
 		for _, l := range p.Limits {
 			s.Limits[l] = a.metrics.Limit(p.Name, l.Name)
+			s.Names[l] = check.LimitName(l)
 			limits[limitKey{p.Name, l.Name}] = struct{}{}
 		}
 	}

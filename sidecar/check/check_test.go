@@ -27,6 +27,7 @@ type rig struct {
 	*Checker
 	ledger *ledger.Ledger
 	limits map[*policy.Limit]*metrics.LimitCounters
+	names  map[*policy.Limit]string
 	reg    *prometheus.Registry
 	target *Target
 	known  map[wirev1.ID]bool
@@ -35,7 +36,7 @@ type rig struct {
 
 func newRig(tb testing.TB, slots int, specs ...string) *rig {
 	tb.Helper()
-	r := &rig{reg: prometheus.NewRegistry(), known: map[wirev1.ID]bool{}, limits: map[*policy.Limit]*metrics.LimitCounters{}}
+	r := &rig{reg: prometheus.NewRegistry(), known: map[wirev1.ID]bool{}, limits: map[*policy.Limit]*metrics.LimitCounters{}, names: map[*policy.Limit]string{}}
 	r.now.Store(int64(time.Hour))
 	r.target = &Target{Name: target, Fresh: new(quota.Fresh), Fleet: new(quota.Fleet)}
 	r.target.Fleet.Set(1)
@@ -52,10 +53,10 @@ func newRig(tb testing.TB, slots int, specs ...string) *rig {
 	matcher, set := matcherOf(tb, specs...)
 	for _, p := range set.Policies() {
 		for _, l := range p.Limits {
-			r.limits[l] = m.Limit(p.Name, l.Name)
+			r.limits[l], r.names[l] = m.Limit(p.Name, l.Name), LimitName(l)
 		}
 	}
-	r.Install(&Snapshot{Matcher: matcher, Targets: map[string]*Target{target: r.target}, Limits: r.limits})
+	r.Install(&Snapshot{Matcher: matcher, Targets: map[string]*Target{target: r.target}, Limits: r.limits, Names: r.names})
 	return r
 }
 

@@ -161,7 +161,7 @@ func (c *Checker) take(snap *Snapshot, s *scratch) (all bool) {
 		}
 		slot, rule := c.config.Ledger.Lookup(h.ID), h.Rule
 		if slot == nil {
-			slot, rule = c.make(t, h)
+			slot, rule = c.make(snap, t, h)
 		}
 		if slot == nil {
 			all = false
@@ -179,8 +179,8 @@ func (c *Checker) take(snap *Snapshot, s *scratch) (all bool) {
 
 // make gives a counter its slot, or the limit's overflow counter where the owner says that the limit is
 // in overflow, or the ledger is full. rule is the amount of the counter charged.
-func (c *Checker) make(t *Target, h *match.Hit) (slot *ledger.Slot, rule *quota.Rule) {
-	limit := LimitName(h.Limit)
+func (c *Checker) make(snap *Snapshot, t *Target, h *match.Hit) (slot *ledger.Slot, rule *quota.Rule) {
+	limit := snap.Names[h.Limit]
 	key := ledger.Key{
 		ID: h.ID, Identity: h.Identity, Limit: limit, Target: t.Name, Partition: t.Partition,
 		Rule: h.Rule, Fresh: t.Fresh, Fleet: t.Fleet,

@@ -17,6 +17,8 @@ type Snapshot struct {
 	Targets map[string]*Target
 	// Limits holds the counters of every limit that the matcher may hit.
 	Limits map[*policy.Limit]*metrics.LimitCounters
+	// Names holds their names (LimitName), so that a new counter makes none of its own.
+	Names map[*policy.Limit]string
 }
 
 // Target is what checks need of one target. It outlives snapshots, so that a change of policies

@@ -22,7 +22,7 @@ export CGO_ENABLED := 0
 #
 # grpcnotrace leaves golang.org/x/net/trace out of gRPC, which nothing here looks
 # at: with it the linker keeps every method of the program, for the sake of that
-# page's templates, and weir-sidecar is 5 MB larger on disk and in memory. What
+# page's templates, and weir-sidecar is 6 MB larger on disk and in memory. What
 # test/parts builds has the same flags, and tests hold the size against its bar.
 GOFLAGS_OWN := -trimpath -tags=grpcnotrace
 export GOFLAGS     := $(strip $(filter-out $(GOFLAGS_OWN),$(shell $(GO) env GOFLAGS)) $(GOFLAGS_OWN))
@@ -105,6 +105,12 @@ test-long: parts ## The same with soak, fault and scale tests that take long
 .PHONY: bench
 bench: ## Benchmarks of the hot paths (BENCH=regexp PKG=./sidecar/...)
 	$(GO) test -p 1 -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(or $(PKG),$$($(GO) list ./... | grep -v '^$(MODULE)/test/system'))
+
+.PHONY: measure
+measure: parts build ## The figures of docs/measurements.md, on real parts (10 min; on an otherwise idle machine)
+	for i in 1 2 3; do bin/weir demo --for 10s --json 2>/dev/null | tail -n 1; done
+	for m in propagation handover broker memory; do echo; echo "$$m:"; $(GO) run -trimpath ./test/measure/$$m; done
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/quota ./sidecar/match ./sidecar/ledger ./sidecar/check ./aggregator/partition
 
 FUZZTIME ?= 20s
 .PHONY: fuzz

@@ -48,6 +48,7 @@ type counter struct {
 	decided       bool // at least once
 	folds         bool // it takes in keys of a full target
 	dirty, whole  bool
+	flying        bool  // in the flush in flight
 	dirtyFrom     int64 // first offset that the store lacks
 	dirtyAppended quota.Millis
 	written       quota.Time

@@ -136,14 +136,20 @@ type candidate struct {
 }
 
 // candidates are in classes, urgent ones first and those by distance from the limit, coarsely, so that
-// many of them cost no sorting.
-type candidates [2 * distances][]candidate
+// many of them cost no sorting; minor ones come last.
+type candidates [minor + 1][]candidate
 
-const distances = 32
+const (
+	distances = 32
+	minor     = 2 * distances
+)
 
 func (k *candidates) add(c *counter, r *quota.Record, v *quota.Verdict) {
 	class := int(min(max(v.Distance, 0), 0.999) * distances)
-	if !v.Urgent {
+	switch {
+	case v.Minor:
+		class = minor
+	case !v.Urgent:
 		class += distances
 	}
 	k[class] = append(k[class], candidate{c, *r})
@@ -157,7 +163,8 @@ func (k *candidates) reset() {
 }
 
 // choose takes the records that the budget allows, those nearest to their limit first. What waits is
-// offered again soon; the header says so and renews nothing.
+// offered again soon; the header says so and renews nothing, unless all that waits is minor: after a
+// takeover there may be many of those.
 func (p *Partition) choose(h *wirev1.Header) []*wirev1.Record {
 	o := &p.out
 	defer o.candidates.reset()
@@ -169,8 +176,10 @@ func (p *Partition) choose(h *wirev1.Header) []*wirev1.Record {
 			r := wireRecord(k.c.id, &k.record)
 			n := proto.Size(r) + 3 // tag and length
 			if o.bytes.left < float64(n) || size+n > maxBatch {
-				h.Deferred = true
-				p.stats.DeferredBatches++
+				if class < minor {
+					h.Deferred = true
+					p.stats.DeferredBatches++
+				}
 				return records
 			}
 			o.bytes.take(float64(n))

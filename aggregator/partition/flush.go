@@ -20,9 +20,9 @@ type sink struct {
 	rewrite         bool // all that live is being rewritten
 	started         bool // the rewrite's first flush is written: a loss can be told again
 	failures        int
-	final           bool // the flush in flight is the handover's
-	handedOver      bool // it was written, with all that was dirty
-	readable        bool
+	final           bool       // the flush in flight is the handover's
+	handedOver      bool       // it was written, with all that was dirty
+	unreadable      bool       // the newest load failed
 	next            quota.Time // no flush before
 	stored          int64
 	storedAppended  quota.Millis
@@ -63,7 +63,8 @@ func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 	s.sequence++
 	f := store.Flush{
 		Owner: p.cfg.Owner, Sequence: s.sequence, Known: s.known, Rewrite: s.rewrite && !s.started,
-		OwnerTime: int64(p.clock.now(now)), Counters: p.take(now),
+		// A replay is behind what an earlier owner stored; owner time never goes back.
+		OwnerTime: max(int64(p.clock.now(now)), p.start.OwnerTime), Counters: p.take(now),
 	}
 	offset, appended := p.safeOffset()
 	f.Offset, f.Appended = offset, int64(appended)
@@ -90,6 +91,7 @@ func (p *Partition) take(now quota.Time) []store.Counter {
 		if c.dirty = false; c.total == nil { // unlimited by now
 			continue
 		}
+		c.flying = true
 		s.flying = append(s.flying, flown{c, c.dirtyFrom, c.dirtyAppended})
 		out = append(out, p.export(c, now))
 	}
@@ -102,7 +104,11 @@ func (p *Partition) export(c *counter, now quota.Time) store.Counter {
 	if c.written == 0 || time.Duration(now-c.written) > keep-keepTotals/2 {
 		c.whole = true // the store may have dropped it
 	}
-	w := store.Counter{ID: c.id, Through: max(p.watermark, c.countAfter), TTL: keep, Whole: c.whole}
+	through := p.watermark
+	if len(c.waiting) > 0 { // its policy went and more came since: that is not in the values
+		through = min(through, c.waiting[0].first-1)
+	}
+	w := store.Counter{ID: c.id, Through: max(through, c.countAfter), TTL: keep, Whole: c.whole}
 	s, from := &p.sink, len(p.sink.fields)
 	if c.whole {
 		w.Identity, s.fields = c.identity, c.total.ExportAll(s.fields)
@@ -141,6 +147,9 @@ func (p *Partition) HandedOver() bool {
 func (p *Partition) Flushed(err error, now quota.Time) {
 	s := &p.sink
 	s.inFlight = false
+	for _, f := range s.flying {
+		f.c.flying = false
+	}
 	switch {
 	case err == nil:
 		p.flushDone(now)

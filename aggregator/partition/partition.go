@@ -89,9 +89,11 @@ func (p *Partition) Gauges(now quota.Time) Gauges {
 	}
 }
 
-// Backlogged reports that so much waits for the store that no more should be read for now.
+// Backlogged reports that so much waits for the store that no more should be read for now. While the
+// store is away, an owner that decides reads on: else new keys would freeze all others' totals. What finds
+// no room then is dropped and counted.
 func (p *Partition) Backlogged() bool {
-	return p.loading+len(p.toLoad) > 0 && p.waiting > p.cfg.MaxWaiting/2
+	return p.loading+len(p.toLoad) > 0 && p.waiting > p.cfg.MaxWaiting/2 && (!p.live || !p.sink.unreadable)
 }
 
 // SetPolicies takes a new snapshot. Counters whose policy changed are resolved anew at once.

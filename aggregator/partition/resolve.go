@@ -27,7 +27,8 @@ func (p *Partition) resolve(c *counter, now quota.Time) {
 	case !ok:
 		c.phase = parked
 	case r.Unlimited:
-		c.phase, c.total = exempt, nil
+		// What the store holds of it ends here: if it is counted again, it begins empty.
+		c.phase, c.total, c.whole = exempt, nil, true
 		p.drop(c, new(uint64))
 	default:
 		c.limit, c.maxRate = r.Limit.Name, maxRequests*float64(max(r.Limit.Cost.Max, r.Limit.Cost.Default, 1))

@@ -44,21 +44,12 @@ func (p *Partition) idle(c *counter, at quota.Millis, now quota.Time) bool {
 	case loading:
 		return false
 	case live:
-		return !c.dirty && !p.inFlight(c) && c.total.Idle(at)
+		return !c.dirty && !c.flying && c.total.Idle(at)
 	case parked:
-		return c.total == nil || !c.dirty && !p.inFlight(c) && c.total.Idle(at)
+		return c.total == nil || !c.dirty && !c.flying && c.total.Idle(at)
 	default:
 		return true
 	}
-}
-
-func (p *Partition) inFlight(c *counter) bool {
-	for _, f := range p.sink.flying {
-		if f.c == c {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *Partition) forget(c *counter) {

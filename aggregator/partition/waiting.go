@@ -25,7 +25,7 @@ func (p *Partition) Load() []wirev1.ID {
 // Loaded takes the store's answer to Load.
 func (p *Partition) Loaded(saved []store.Saved, now quota.Time) {
 	p.loading = 0
-	p.sink.readable = true
+	p.sink.unreadable = false
 	for i := range saved {
 		p.stats.Loads++
 		if c := p.counters[saved[i].ID]; c != nil && c.phase == loading {
@@ -54,7 +54,7 @@ func (p *Partition) restored(c *counter, s *store.Saved, now quota.Time) {
 // would still count, and it starts empty.
 func (p *Partition) LoadFailed(ids []wirev1.ID, now quota.Time) {
 	p.loading = 0
-	p.sink.readable = false
+	p.sink.unreadable = true
 	for _, id := range ids {
 		c := p.counters[id]
 		if c == nil || c.phase != loading {

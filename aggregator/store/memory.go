@@ -48,6 +48,13 @@ func (m *Memory) Snapshot(partition int32) map[wirev1.ID]Saved {
 	return maps.Clone(m.part(partition).counters)
 }
 
+// Expire forgets a counter, as the end of its time to live does.
+func (m *Memory) Expire(partition int32, id wirev1.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.part(partition).counters, id)
+}
+
 func (m *Memory) part(p int32) *memoryPartition {
 	if m.parts[p] == nil {
 		m.parts[p] = &memoryPartition{counters: map[wirev1.ID]Saved{}}

@@ -176,6 +176,9 @@ func (w *window) export(all bool, put func(uint16, uint64)) {
 func (w *window) restore(index uint16, value uint64) {
 	switch {
 	case index == fieldHead:
+		if value > uint64(w.index(lastMillis)) {
+			return
+		}
 		w.head = int64(value)
 		w.now = Millis(w.head * w.micros / (1000 * subBuckets))
 		for w.index(w.now) < w.head {

@@ -86,10 +86,16 @@ func (b *bucket) export(all bool, put func(uint16, uint64)) {
 func (b *bucket) restore(index uint16, value uint64) {
 	switch index {
 	case fieldDebt:
-		b.debt = max(floatOf(value), 0)
+		if debt := floatOf(value); debt >= 0 && !math.IsInf(debt, 1) { // not a NaN
+			b.debt = debt
+		}
 	case fieldDebtAt:
-		b.now = Millis(value)
+		if at, ok := storedMillis(value); ok {
+			b.now = at
+		}
 	case fieldEmpty:
-		b.empty = floatOf(value)
+		if at := floatOf(value); math.Abs(at) <= float64(lastMillis) {
+			b.empty = at
+		}
 	}
 }

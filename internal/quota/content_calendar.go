@@ -92,8 +92,10 @@ func (c *calendar) export(all bool, put func(uint16, uint64)) {
 func (c *calendar) restore(index uint16, value uint64) {
 	switch index {
 	case fieldPeriod:
-		c.now = Millis(value)
-		c.start, c.end = PeriodAt(c.rule.Period, c.rule.Location, c.now)
+		if at, ok := storedMillis(value); ok {
+			c.now = at
+			c.start, c.end = PeriodAt(c.rule.Period, c.rule.Location, at)
+		}
 	case fieldCount:
 		c.count = value
 	}

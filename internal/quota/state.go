@@ -31,8 +31,15 @@ func (t *Total) export(dst []Field, all bool) []Field {
 	return dst
 }
 
-// Restore replaces the content with stored fields, in any order, and moves it on to now. Unknown fields are
-// skipped. Call it before any Ingest that counts; what `last` an earlier one taught is kept.
+// lastMillis is the latest owner time that a stored field may bear (the year 4199): beyond it there is
+// nothing but spoiled data, and arithmetic would overflow.
+const lastMillis = Millis(1) << 46
+
+// storedMillis is a stored owner time; false for one that cannot be.
+func storedMillis(v uint64) (Millis, bool) { return Millis(v), v <= uint64(lastMillis) }
+
+// Restore replaces the content with stored fields, in any order, and moves it on to now. Unknown and impossible
+// fields are skipped. Call it before any Ingest that counts; what `last` an earlier one taught is kept.
 func (t *Total) Restore(fields []Field, now Millis) {
 	t.content = newContent(t.rule, min(t.now, now))
 	for _, f := range fields {
@@ -44,5 +51,5 @@ func (t *Total) Restore(fields []Field, now Millis) {
 	}
 	t.now = max(t.now, now)
 	t.content.advance(t.now)
-	t.stateful, t.force = false, true
+	t.stateful, t.force, t.heir = false, true, true
 }

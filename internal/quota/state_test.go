@@ -55,6 +55,28 @@ func TestStoredStateFollows(t *testing.T) {
 	})
 }
 
+// Whatever a spoiled store holds, a counter that starts from it goes on.
+func TestSpoiledStateIsNoTrouble(t *testing.T) {
+	rules := []*Rule{perSecond(1000), tokens(100, 500), daily(1000), {Algorithm: SlidingWindow, Limit: 1000, Window: 7 * time.Minute}}
+	rapid.Check(t, func(t *rapid.T) {
+		total := NewTotal(rapid.SampledFrom(rules).Draw(t, "rule"), d0)
+		value := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{
+			math.MaxUint64, math.MaxInt64, 1 << 63, bits(math.NaN()), bits(math.Inf(1)), bits(-1), uint64(lastMillis) + 1,
+		}))
+		var fields []Field
+		for range rapid.IntRange(1, 6).Draw(t, "fields") {
+			fields = append(fields, Field{uint16(rapid.IntRange(0, 80).Draw(t, "index")), value.Draw(t, "value")})
+		}
+		total.Restore(fields, d0)
+		total.Tick(&Moment{Now: d0 + 1000, Pods: 3, Flush: 50 * time.Millisecond, Tick: 25 * time.Millisecond})
+		total.Ingest(&Usage{Pod: 1, Cumulative: 5, Appended: d0 + 2000}, true)
+		if r, _ := total.Tick(&Moment{Now: d0 + 3000, Pods: 3, Flush: 50 * time.Millisecond, Tick: 25 * time.Millisecond}); math.IsNaN(r.Remaining) {
+			t.Fatalf("%+v", r)
+		}
+		total.ExportAll(nil)
+	})
+}
+
 func TestExportIsSilentWithoutChange(t *testing.T) {
 	for _, rule := range []*Rule{perSecond(10), daily(10)} {
 		l := loader{total: NewTotal(rule, d0)}

@@ -28,6 +28,7 @@ type Total struct {
 	hasSent  bool
 	hot      bool
 	force    bool // send with the next tick
+	heir     bool // pods may hold a record of an earlier owner, which headers of this one do not renew
 	wake     bool // a pod that may hold no record reported
 	reset    bool
 	stateful bool // total changed since the last export
@@ -61,9 +62,9 @@ func (t *Total) SetRule(rule *Rule) {
 	t.force = t.force || t.hasSent
 }
 
-// Renew makes the next tick send a record if the counter is anything but untouched: after a
-// takeover pods hold records of another owner.
-func (t *Total) Renew() { t.force = true }
+// Renew makes the next tick send a record, or, of an untouched counter, the first tick after usage came:
+// after a takeover pods hold records of another owner.
+func (t *Total) Renew() { t.force, t.heir = true, true }
 
 const (
 	// silentLong: a pod that was silent for longer may hold no record.

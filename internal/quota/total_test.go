@@ -405,3 +405,30 @@ func FuzzTotal(f *testing.F) {
 		}
 	})
 }
+
+// A counter that was idle when its partition passed on: pods may hold the earlier owner's record, which no
+// header renews, so they hear of it once it is used again. One record is enough.
+func TestIdleCounterOfAnEarlierOwnerIsToldOnceUsed(t *testing.T) {
+	heir := NewTotal(perSecond(1000), d0)
+	heir.Restore(nil, d0)
+	m := Moment{Now: d0, Pods: 2, Flush: 50 * time.Millisecond, Tick: 25 * time.Millisecond}
+	if _, v := heir.Tick(&m); v.Send {
+		t.Error("an untouched counter is told")
+	}
+	sends := 0
+	for i := range uint64(10) {
+		m.Now += 3000
+		heir.Ingest(&Usage{Pod: 1, Cumulative: i + 1, Demand: 1, Appended: m.Now, Offset: int64(i)}, true)
+		r, v := heir.Tick(&m)
+		if v.Send {
+			if !v.Minor {
+				t.Errorf("a request in 1000: %+v is not minor", r)
+			}
+			sends++
+			heir.Sent(&r)
+		}
+	}
+	if sends != 1 {
+		t.Errorf("told %d times in 10 requests, want once", sends)
+	}
+}

@@ -25,6 +25,9 @@ type Verdict struct {
 	Send bool // put the record in the batch, and call Sent
 	// Urgent: pods must hear this one first; it is not one to defer.
 	Urgent bool
+	// Minor: a counter of an earlier owner that holds next to nothing. Its record may wait while others
+	// are renewed.
+	Minor bool
 	// Distance from the limit, as part of M: those furthest away wait if the budget does not suffice.
 	Distance float64
 }
@@ -209,15 +212,18 @@ func waterLevel(demands []float64, eps, grant float64) float64 {
 // verdict decides whether pods need the record (ALGORITHM 9).
 func (t *Total) verdict(m *Moment, r *Record) Verdict {
 	wasHot := t.hot
+	t.force = t.force || t.heir && t.acc > 0
 	active := len(m.scratch) > 0 || t.acc > 0
 	near := r.Remaining < hotHorizons*max(r.Demand*r.MeanCost*horizon(m.Flush, m.Tick), r.MeanCost)
 	quiet := r.BlockedFor > blockedQuiet
 	t.hot = (r.Paced || t.throttled || near && active) && !quiet
 	v := Verdict{Hot: t.hot, Distance: r.Remaining / r.Amount}
-	v.Send = t.hot || t.moved(r) || t.wake && r.Remaining < wakePart*r.Amount ||
+	must := t.hot || t.moved(r) || t.wake && r.Remaining < wakePart*r.Amount ||
 		(quiet || near && active) && t.now-t.sentAt >= repeatAfter ||
-		t.force && (t.hasSent || r.Remaining < r.Amount || active) || t.reset && t.hasSent
-	v.Urgent = v.Send && (!wasHot && t.hot || t.force || t.reset)
+		(t.force || t.reset) && t.hasSent
+	v.Minor = !must && t.force && (r.Remaining < r.Amount || active)
+	v.Send = must || v.Minor
+	v.Urgent = must && (!wasHot && t.hot || t.force || t.reset)
 	if !v.Send {
 		t.force, t.reset, t.wake = false, false, false
 	}
@@ -240,5 +246,5 @@ func (t *Total) moved(r *Record) bool {
 // one.
 func (t *Total) Sent(r *Record) {
 	t.sent, t.sentAt, t.hasSent = *r, t.now, true
-	t.force, t.reset, t.wake = false, false, false
+	t.force, t.reset, t.wake, t.heir = false, false, false, false
 }

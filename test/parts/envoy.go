@@ -54,6 +54,8 @@ type Authz struct {
 	ContextExtensions map[string]string
 	// EncodeRawHeaders sends headers as a list of raw values (header_map).
 	EncodeRawHeaders bool
+	// AllowedHeaders are the only request headers sent along; none named: all.
+	AllowedHeaders []string
 	// MetadataNamespaces are the namespaces of dynamic metadata sent along.
 	MetadataNamespaces []string
 }

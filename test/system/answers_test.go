@@ -136,6 +136,9 @@ func testGRPC(t *testing.T, f *fronts) {
 	if passed := callThrough(t, f, parts.Authz{Timeout: 2 * time.Second, EncodeRawHeaders: true}); passed != 0 {
 		t.Errorf("%d calls passed beyond the limit", passed)
 	}
+	if passed := callThrough(t, f, parts.Authz{Timeout: 2 * time.Second, AllowedHeaders: []string{"content-type"}}); passed != 0 {
+		t.Errorf("%d calls passed beyond the limit, with allowed_headers", passed)
+	}
 }
 
 // callThrough makes eight calls through an Envoy of its own and returns how many passed.

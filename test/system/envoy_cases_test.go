@@ -67,8 +67,9 @@ spec:
 
 // fronts is a pod with several Envoys before its one sidecar.
 type fronts struct {
-	*world.World
-	pod *world.Pod
+	*world.World // reports to the step's own test
+	whole        *world.World
+	pod          *world.Pod
 	// joined sends repeated headers joined and normalises paths; raw does neither, logs what weir says
 	// of a request, and fails closed. nobody names a target that no policy is on.
 	joined, raw, nobody *parts.Envoy
@@ -80,7 +81,7 @@ const refusalLog = "%REQ(x-api-key)% %DYNAMIC_METADATA(envoy.filters.http.ext_au
 // All that concerns the form of requests and answers, on one installation. The last steps take it apart.
 func TestBehindEnvoy(t *testing.T) {
 	w := world.Settled(t, 1, 1, casePolicies)
-	f := &fronts{World: w, pod: w.Pods[0], joined: w.Pods[0].Envoy}
+	f := &fronts{World: w, whole: w, pod: w.Pods[0], joined: w.Pods[0].Envoy}
 	f.raw = w.Front(f.pod, parts.EnvoyOpts{RawPaths: true, AccessLog: refusalLog},
 		parts.Authz{EncodeRawHeaders: true, Timeout: 2 * time.Second, StatusOnError: http.StatusServiceUnavailable})
 	f.nobody = w.Front(f.pod, parts.EnvoyOpts{}, parts.Authz{
@@ -113,8 +114,17 @@ func TestBehindEnvoy(t *testing.T) {
 		{"RestartWithoutKafkaKeepsPolicies", testRestartWithoutKafka},
 		{"Case15NoPolicyDegradesReadiness", testNoPolicyReadiness},
 	} {
-		t.Run(step.name, func(t *testing.T) { step.test(t, f) })
+		t.Run(step.name, func(t *testing.T) { step.test(t, f.in(t)) })
 	}
+}
+
+// in returns f for one step: what fails ends that step, and what it starts ends with it, but for what
+// is started through f.whole.
+func (f *fronts) in(t *testing.T) *fronts {
+	step, w := *f, *f.whole
+	w.T = t
+	step.World = &w
+	return &step
 }
 
 // expect sends a request and wants a status.

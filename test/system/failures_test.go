@@ -70,7 +70,7 @@ func testGone(t *testing.T, f *fronts) {
 			t.Error(err)
 		}
 		f.expectFailureModes(t)
-		f.StartSidecar(f.pod)
+		f.whole.StartSidecar(f.pod)
 		f.PodReady(f.pod)
 	}
 	f.expectAnswered(t)
@@ -141,7 +141,7 @@ func (f *fronts) sidecarOn(socket string) []string {
 func testRestartWithoutKafka(t *testing.T, f *fronts) {
 	f.Kafka.Stop()
 	f.pod.Sidecar.Kill()
-	f.StartSidecar(f.pod)
+	f.whole.StartSidecar(f.pod)
 	f.expectAnswered(t)
 	refused := false
 	for range 30 {

@@ -78,13 +78,26 @@ func limitName(l *policy.Limit) string {
 // window that is none is scaled to the next one. A month and a year have no fixed length: 0.
 func quantity(r *quota.Rule) (q, w int64) {
 	if r.Algorithm == quota.Calendar {
-		return units(r.Limit), map[quota.Period]int64{quota.Hour: 3600, quota.Day: 86_400, quota.Week: 604_800}[r.Period]
+		return units(r.Limit), periodSeconds(r.Period)
 	}
 	w = seconds(r.Window)
 	if r.Window <= 0 {
 		return units(r.Limit), 0
 	}
 	return units(r.Limit * float64(w) / r.Window.Seconds()), w
+}
+
+func periodSeconds(p quota.Period) int64 {
+	switch p {
+	case quota.Hour:
+		return 3600
+	case quota.Day:
+		return 86_400
+	case quota.Week:
+		return 604_800
+	default:
+		return 0
+	}
 }
 
 // units is v rounded down, within what an integer of a structured field may be.

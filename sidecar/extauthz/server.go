@@ -23,6 +23,10 @@ import (
 // maxRequest bounds a check's message: headers, and a body where a filter sends one.
 const maxRequest = 4 << 20
 
+// maxStreams bounds the checks under way on one connection, which hold memory before they are counted as in
+// flight; an Envoy opens another connection beyond it.
+const maxStreams = 4096
+
 // Checker decides on requests. It never waits.
 type Checker interface {
 	Check(*match.Request, *check.Answer)
@@ -77,6 +81,7 @@ func (s *Server) SetServing(serving bool) {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), //nolint:gosec // a small number
 	)
 	defer server.Stop()

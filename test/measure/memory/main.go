@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weirproxy/weir/test/load"
@@ -30,7 +31,8 @@ type result struct {
 	Counters int   `json:"counters"` // live, as the sidecar says
 	Idle     int64 `json:"idle_bytes"`
 	Busy     int64 `json:"busy_bytes"` // the most that was seen under the load
-	Heap     int64 `json:"heap_bytes"` // live after the last collection
+	File     int64 `json:"file_bytes"` // of it the program's file: clean pages, which pods of a node share
+	Heap     int64 `json:"heap_bytes"` // in use at the end
 	Refused  int   `json:"refused"`
 	Errors   int   `json:"errors"`
 }
@@ -60,9 +62,10 @@ func main() {
 |---|---|
 | resident, no counter yet | %.1f MB |
 | resident with %d live counters under %d checks/s, the most | %.1f MB |
-| of it heap in use | %.1f MB |
+| of it the program's file, which all pods of a node share | %.1f MB |
+| of it heap in use at the end | %.1f MB |
 | checks refused, without an answer | %d, %d |
-`, float64(r.Idle)/mb, r.Counters, perSecond, float64(r.Busy)/mb, float64(r.Heap)/mb, r.Refused, r.Errors)
+`, float64(r.Idle)/mb, r.Counters, perSecond, float64(r.Busy)/mb, float64(r.File)/mb, float64(r.Heap)/mb, r.Refused, r.Errors)
 }
 
 func run(t parts.T, clients int, profile string) result {
@@ -81,6 +84,7 @@ func run(t parts.T, clients int, profile string) result {
 		}
 		r.Busy = max(r.Busy, p.Sidecar.RSS())
 	}
+	r.File = file(p.Sidecar.PID())
 	r.Counters = int(counters())
 	total := load.Result().Total()
 	r.Refused, r.Errors = total.Denied, total.Errors+total.Unsent
@@ -120,6 +124,17 @@ func startLoad(w *world.World, clients int) *load.Run {
 	w.Must(err)
 	w.T.Cleanup(run.Stop)
 	return run
+}
+
+// file is what is resident of mapped files, bytes; 0 if it cannot be read.
+func file(pid int) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := strings.Fields(string(b))
+	if err != nil || len(fields) < 3 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[2], 10, 64)
+	return pages * int64(os.Getpagesize())
 }
 
 func fetch(url, path string) error {

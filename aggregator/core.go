@@ -99,6 +99,8 @@ func (a *Aggregator) assemble(client *bus.Client) *core {
 		// An acknowledgement may come a moment before its place is free again.
 		Depth: map[string]int{t.Usage: 2, t.Decisions: 2, t.Policies: 2, t.Status: 256},
 		State: func(reason string) { a.waits.set("producing", reason) },
+		// It ends after the partitions' handovers, which waited for what they sent.
+		DrainTimeout: 500 * time.Millisecond,
 	})
 	c.policies = policies.NewWatcher(policies.WatcherConfig{
 		Client: client, Topic: t.Policies, Log: a.log.Named("policies"),
@@ -120,9 +122,14 @@ func (a *Aggregator) assemble(client *bus.Client) *core {
 		Policies:   c.policies.Current, Live: c.status.Live,
 		Observer: a.metrics, Log: a.log.Named("partition"),
 		Tuning: partition.Config{Flush: a.cfg.Flush, HotTick: a.cfg.Tick, MaxCounters: a.cfg.MaxCountersPerTarget},
+		// Less than the half session after which the group waits no longer.
+		HandoverTimeout: min(longestHandover, a.cfg.Session/3),
 	})
 	return c
 }
+
+// longestHandover, the good-bye to the group and the writer's end are together within the default Grace.
+const longestHandover = 2 * time.Second
 
 func (c *core) owner0() bool { return c.owner.Holds(0) }
 
@@ -234,6 +241,7 @@ func (c *core) hold(ctx context.Context) error {
 func (c *core) watchInstallation(ctx context.Context) {
 	tick := time.NewTicker(installationAgain)
 	defer tick.Stop()
+	failing := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -243,8 +251,10 @@ func (c *core) watchInstallation(ctx context.Context) {
 		if !c.owner0() {
 			continue
 		}
-		if err := c.install(ctx); err != nil && ctx.Err() == nil {
+		err := c.install(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
 			c.log.Warn("the installation's record cannot be kept", zap.Error(err))
 		}
+		failing = err != nil
 	}
 }

@@ -598,21 +598,27 @@ func TestNewerClaimStopsTheOwner(t *testing.T) {
 	s := newSite(t)
 	a := s.start("a-0", nil)
 	s.wait("it is live", func() bool { return a.live() == partitions })
-	id, err := s.client.TopicID(t.Context(), s.topics.Usage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := proto.Marshal(&wirev1.UsageMessage{Body: &wirev1.UsageMessage_Claim{Claim: &wirev1.Claim{
-		KeyFingerprint: s.keys.Fingerprint(), Instance: "stranger", Nonce: 1, LogId: id[:]}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := wirev1.Partition(target, partitions)
-	if err := s.writer.Send(s.topics.Usage, p, nil, value, func(bus.Ack) {}); err != nil {
-		t.Fatal(err)
-	}
+	s.strangersClaim()
 	s.wait("it gives the partition up", func() bool {
 		_, reasons := a.Ready()
 		return a.live() == partitions-1 && strings.Contains(strings.Join(reasons, " "), "another owner has claimed it")
 	})
+}
+
+// strangersClaim appends a claim of another owner to the target's partition.
+func (s *site) strangersClaim() {
+	s.t.Helper()
+	id, err := s.client.TopicID(s.t.Context(), s.topics.Usage)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	value, err := proto.Marshal(&wirev1.UsageMessage{Body: &wirev1.UsageMessage_Claim{Claim: &wirev1.Claim{
+		KeyFingerprint: s.keys.Fingerprint(), Instance: "stranger", Nonce: 1, LogId: id[:]}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p := wirev1.Partition(target, partitions)
+	if err := s.writer.Send(s.topics.Usage, p, nil, value, func(bus.Ack) {}); err != nil {
+		s.t.Fatal(err)
+	}
 }

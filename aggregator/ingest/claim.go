@@ -106,12 +106,20 @@ func (s *session) appendClaim(ctx context.Context, cfg *partition.Config) error 
 	})
 }
 
-// from is where the replay starts.
-func from(before store.Record, id store.LogID) bus.From {
-	if at, ok := partition.ReplayFrom(before, id); ok {
-		return bus.From{At: time.UnixMilli(int64(at))}
+// from is where the replay starts: some time before the stored offset, at the latest after it, whatever the
+// brokers' clocks did since. Where the log begins later, the reader says so (Gap): that usage is lost.
+func (s *session) from(ctx context.Context, before store.Record, own store.Owner) (bus.From, error) {
+	at, ok := partition.ReplayFrom(before, own.LogID)
+	if !ok {
+		return bus.From{}, nil
 	}
-	return bus.From{}
+	from := bus.From{Set: true}
+	err := retry(ctx, never, func(err error) { s.say("waiting for Kafka: " + err.Error()) }, func() (err error) {
+		from.Offset, err = s.cfg.Client.OffsetAt(ctx, s.cfg.Topics.Usage, s.partition, time.UnixMilli(int64(at)))
+		return err
+	})
+	from.Offset = min(from.Offset, before.Offset+1)
+	return from, err
 }
 
 func (s *session) claimed(cfg *partition.Config, before store.Record) {

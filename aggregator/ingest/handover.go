@@ -1,16 +1,15 @@
 package ingest
 
 import (
+	"context"
 	"time"
 
 	"go.uber.org/zap"
 )
 
-// handOver flushes what is left, sends a last header and marks the partition clean, within the deadline.
-// What was read ahead and not taken is the next owner's to read.
-func (l *loop) handOver() {
-	deadline := time.NewTimer(l.session.cfg.HandoverTimeout)
-	defer deadline.Stop()
+// handOver flushes what is left, sends a last header and marks the partition clean, before ctx ends. What
+// was read ahead and not taken is the next owner's to read.
+func (l *loop) handOver(ctx context.Context) {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	sent := false
@@ -26,7 +25,7 @@ func (l *loop) handOver() {
 		case f := <-l.results:
 			f()
 		case <-again.C:
-		case <-deadline.C:
+		case <-ctx.Done():
 			l.log.Warn("handover not finished in time; the next owner replays", zap.Int("dirty", l.p.Gauges(l.now()).Dirty))
 			return
 		}

@@ -48,6 +48,10 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	from, err := s.from(ctx, before, cfg.Owner)
+	if err != nil {
+		return err
+	}
 	s.claimed(&cfg, before)
 	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l := &loop{
@@ -56,12 +60,18 @@ func (s *session) run(ctx context.Context) error {
 	}
 	readCtx, stopReading := context.WithCancel(ctx)
 	var reading sync.WaitGroup
-	reading.Go(func() { l.read(readCtx, from(before, cfg.Owner.LogID)) })
+	reading.Go(func() { l.read(readCtx, from) })
 	err = l.hold(ctx)
 	stopReading()
 	reading.Wait()
-	if ctx.Err() != nil || errors.Is(err, errAgain) {
-		l.handOver()
+	if errors.Is(err, errAgain) { // the next claim needs the store too: wait for it with what it lacks
+		l.say("the usage topic was made anew; writing what was counted")
+		l.handOver(ctx)
+	}
+	if ctx.Err() != nil && !l.p.HandedOver() {
+		bounded, end := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.HandoverTimeout)
+		l.handOver(bounded)
+		end()
 	}
 	cancel()
 	l.calls.Wait()
@@ -74,6 +84,7 @@ func (s *session) run(ctx context.Context) error {
 func (l *loop) read(ctx context.Context, from bus.From) {
 	reader := bus.NewReader(l.session.cfg.Client, bus.ReaderConfig{
 		Topic: l.session.cfg.Topics.Usage, Partitions: map[int32]bus.From{l.partition: from},
+		ID:      bus.TopicID(l.cfg.Owner.LogID), // what is read must be the log that was claimed
 		MaxWait: 100 * time.Millisecond,
 		Handle: func(m bus.Message) {
 			select {

@@ -28,9 +28,11 @@ type Redis struct {
 	flush   *rueidis.Lua
 	claim   *rueidis.Lua
 
-	mu     sync.Mutex
-	client rueidis.Client
-	closed bool
+	mu      sync.Mutex
+	client  rueidis.Client
+	dialing chan struct{} // closed once the connecting that is under way has ended; nil: none is
+	dialErr error         // of the one that ended last
+	closed  bool
 }
 
 // New checks the configuration and the files it names; it does not connect.
@@ -227,11 +229,14 @@ func (r *Redis) do(ctx context.Context, what string, call func(context.Context, 
 	if !r.breaker.allow(time.Now()) {
 		return fmt.Errorf("redis %s: %w (paused after failures)", what, ErrUnavailable)
 	}
-	client, err := r.connect()
+	bounded, cancel := context.WithTimeout(ctx, r.config.timeout())
+	defer cancel()
+	client, err := r.connect(bounded)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, r.config.timeout())
-		err = call(ctx, client)
-		cancel()
+		err = call(bounded, client)
+	}
+	if err != nil && ctx.Err() != nil { // given up by the caller: that says nothing of the server
+		return fmt.Errorf("redis %s: %w: %w", what, ErrUnavailable, ctx.Err())
 	}
 	known := errors.Is(err, ErrFenced) || errors.Is(err, ErrLost) || errors.Is(err, ErrSuperseded)
 	r.breaker.done(err == nil || known, time.Now())
@@ -241,19 +246,48 @@ func (r *Redis) do(ctx context.Context, what string, call func(context.Context, 
 	return fmt.Errorf("redis %s at %v: %w: %w", what, r.config.Addresses, ErrUnavailable, err)
 }
 
-func (r *Redis) connect() (rueidis.Client, error) {
+// connect returns the client. Connecting takes longer than a call may, and the library's cannot be broken
+// off: it goes on beside the callers, one for all of them.
+func (r *Redis) connect(ctx context.Context) (rueidis.Client, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.closed {
+		r.mu.Unlock()
 		return nil, errors.New("the store is closed")
 	}
-	if r.client != nil {
-		return r.client, nil
+	if client := r.client; client != nil {
+		r.mu.Unlock()
+		return client, nil
 	}
+	if r.dialing == nil {
+		r.dialing = make(chan struct{})
+		go r.dial()
+	}
+	ended := r.dialing
+	r.mu.Unlock()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("connecting: %w", ctx.Err())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.client == nil {
+		return nil, r.dialErr
+	}
+	return r.client, nil
+}
+
+func (r *Redis) dial() {
 	client, err := rueidis.NewClient(r.option)
-	if err != nil {
-		return nil, err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && r.closed {
+		client.Close()
+		err = errors.New("the store is closed")
 	}
-	r.client = client
-	return client, nil
+	if r.dialErr = err; err == nil {
+		r.client = client
+	}
+	close(r.dialing)
+	r.dialing = nil
 }

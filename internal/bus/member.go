@@ -203,12 +203,15 @@ func (m *member) grown(ctx context.Context) error {
 	return nil // that the topic cannot be asked for is no reason to let go
 }
 
+// longestLeave bounds the good-bye: a coordinator that is frozen must not hold up the end of the program.
+const longestLeave = 1500 * time.Millisecond
+
 // leave gives up the membership, so that the partitions pass on at once.
 func (m *member) leave() {
 	if m.id == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), m.client.cfg.RequestTimeout/2)
+	ctx, cancel := context.WithTimeout(context.Background(), min(m.client.cfg.RequestTimeout/2, longestLeave))
 	defer cancel()
 	// The connection was broken with the context; the coordinator is another short one.
 	m.drop()

@@ -14,6 +14,9 @@ import (
 type ReaderConfig struct {
 	Topic      string
 	Partitions map[int32]From
+	// ID is the topic's id as the caller knows it: where the topic has another, Recreated is called before
+	// anything is read. The zero value: whichever is there.
+	ID TopicID
 	// Handle gets each record in the order of the log. A record may come again only after a Gap.
 	Handle func(Message)
 	// CaughtUp is called exactly once a partition: when all that was in it when reading began has
@@ -84,7 +87,7 @@ func NewReader(c *Client, cfg ReaderConfig) *Reader {
 func (r *Reader) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for partition, from := range r.cfg.Partitions {
-		t := &tail{client: r.client, cfg: r.cfg, partition: partition, from: from, replica: -1,
+		t := &tail{client: r.client, cfg: r.cfg, partition: partition, from: from, replica: -1, id: r.cfg.ID,
 			said: states{f: func(reason string) { r.cfg.State(partition, reason) }}}
 		all.Go(func() { t.run(ctx) })
 	}

@@ -141,6 +141,27 @@ func TestReaderNoticesATopicMadeAnew(t *testing.T) {
 	})
 }
 
+// The caller knows the topic by an id that it no longer has: it is told before anything is read.
+func TestReaderNoticesThatTheTopicIsNotTheCallers(t *testing.T) {
+	onEach(t, func(t *testing.T, c *Client) {
+		top := topic(t, c, 1)
+		mustPut(t, c, top, 0, "a")
+		id, err := c.TopicID(t.Context(), top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for known, want := range map[TopicID]string{{1, 2, 3}: "recreated v:a caught:0", id: "v:a caught:0"} {
+			r, got := taped(c, top, map[int32]From{0: {}})
+			r.cfg.ID = known
+			run(t, r.Run)
+			eventually(t, "it is caught up", func() bool { return got.has("caught:0") })
+			if got.String() != want {
+				t.Errorf("known as %v: got %q, want %q", known, got, want)
+			}
+		}
+	})
+}
+
 func TestReaderWaitsForATopicThatIsNotThereYet(t *testing.T) {
 	onEach(t, func(t *testing.T, c *Client) {
 		top := name(t, "late")

@@ -3,9 +3,11 @@ package aggregator
 import (
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/weirproxy/weir/aggregator/store"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 )
 
@@ -39,7 +41,7 @@ func TestReplayDoesNotTrustTheBrokersClock(t *testing.T) {
 	a.stop()
 	x.load(200*time.Millisecond, "acme", "baz")
 	p := wirev1.Partition(target, partitions)
-	s.redisDo("HSET", fmt.Sprintf("{weir:%d}:partition", p), "appended", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()))
+	s.redisDo("HSET", store.RecordKey(p), "appended", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()))
 	b := s.start("a-1", nil)
 	s.wait("the next one is live", func() bool { return b.live() == partitions })
 	s.tallies(x)
@@ -59,4 +61,32 @@ func TestFencedOwnerClaimsAgain(t *testing.T) {
 	s.wait("it has claimed it again", func() bool { return a.live() == partitions })
 	s.tallies(x)
 	s.ordered()
+}
+
+// The log of usage has lost its end, and with it the claim that Redis knows: the aggregator says so with what
+// to do, and holds the partition again once the log has grown past that claim.
+func TestLogCutBack(t *testing.T) {
+	s := newSite(t)
+	a := s.start("a-0", nil)
+	s.wait("it is live", func() bool { return a.live() == partitions })
+	x := s.pod("shop/x")
+	x.load(100*time.Millisecond, "acme")
+	s.tallies(x)
+	a.stop()
+	p := wirev1.Partition(target, partitions)
+	end, err := s.client.Newest(t.Context(), s.topics.Usage, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.redisDo("HSET", store.RecordKey(p), "epoch", fmt.Sprint(end+5))
+	b := s.start("a-1", nil)
+	s.wait("it says what is wrong", func() bool {
+		_, reasons := b.Ready()
+		said := strings.Join(reasons, "\n")
+		return strings.Contains(said, "was cut back") && strings.Contains(said, store.RecordKey(p))
+	})
+	x.load(200*time.Millisecond, "acme")
+	s.wait("it holds the partition again", func() bool { return b.live() == partitions })
+	x.load(100*time.Millisecond, "acme")
+	s.tallies(x)
 }

@@ -67,7 +67,26 @@ func (s *session) claim(ctx context.Context) (partition.Config, store.Record, er
 		before, err = s.cfg.Store.Claim(ctx, cfg.Owner)
 		return err
 	})
-	return cfg, before, err
+	return cfg, before, s.cutBack(ctx, err)
+}
+
+// errCut: the store knows a claim beyond the end of the log.
+var errCut = errors.New("the log of usage was cut back (an unclean leader election?)")
+
+// cutBack tells a claim that lost to a newer one from one that the store refuses because the log lost its end.
+// No epoch may go back, or an owner from before could write again; so the partition is held again once the
+// log has grown past that claim, which pods' reports see to.
+func (s *session) cutBack(ctx context.Context, err error) error {
+	by, ok := store.FencedBy(err)
+	if !ok {
+		return err
+	}
+	end, failed := s.cfg.Client.Newest(ctx, s.cfg.Topics.Usage, s.partition)
+	if failed != nil || end > by {
+		return err
+	}
+	return fmt.Errorf("%w: it ends at offset %d, the newest claim that the store knows is at %d. The partition is held again once the log has grown past it; to have it at once, delete the key %s from Redis while no aggregator holds the partition: %w",
+		errCut, end, by, store.RecordKey(s.partition), err)
 }
 
 func never(error) bool { return false }

@@ -116,7 +116,11 @@ func (o *Owner) Own(ctx context.Context, p int32) error {
 		case errors.Is(err, errAgain):
 			s.log.Warn("the usage topic was made anew, claiming it again")
 		case err != nil:
-			s.say("another owner has claimed it")
+			if errors.Is(err, errCut) {
+				s.say(err.Error())
+			} else {
+				s.say("another owner has claimed it")
+			}
 			s.log.Warn("partition lost", zap.Error(err))
 			pause(ctx, fencedPause)
 			return err

@@ -30,6 +30,9 @@ func parseLogID(s string) (l LogID, err error) {
 	return LogID(b), nil
 }
 
+// RecordKey is the key of a partition's record, for people.
+func RecordKey(partition int32) string { return recordKey(partition) }
+
 func recordKey(partition int32) string {
 	return "{weir:" + strconv.Itoa(int(partition)) + "}:partition"
 }

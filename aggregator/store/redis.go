@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -121,7 +122,11 @@ func (r *Redis) Claim(ctx context.Context, o Owner) (Record, error) {
 			return err
 		}
 		if status != 0 {
-			return fmt.Errorf("partition %d, epoch %d: %w (epoch %s)", o.Partition, o.Epoch, ErrFenced, hash[0])
+			by, err := strconv.ParseInt(hash[0], 10, 64)
+			if err != nil {
+				return err
+			}
+			return fenced(o, by)
 		}
 		before, err = parseRecord(hash)
 		return err

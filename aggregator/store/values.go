@@ -90,6 +90,25 @@ var ErrSuperseded = errors.New("a newer flush has begun")
 // ErrUnavailable is wrapped by errors of calls that did not reach the store or were not answered.
 var ErrUnavailable = errors.New("the store does not answer")
 
-func fenced(o Owner, by int64) error {
-	return fmt.Errorf("partition %d, epoch %d: %w (epoch %d)", o.Partition, o.Epoch, ErrFenced, by)
+// fencedError names the epoch that is in force.
+type fencedError struct {
+	Owner
+	by int64
+}
+
+func (e *fencedError) Error() string {
+	return fmt.Sprintf("partition %d, epoch %d: %v (epoch %d)", e.Partition, e.Epoch, ErrFenced, e.by)
+}
+
+func (e *fencedError) Unwrap() error { return ErrFenced }
+
+func fenced(o Owner, by int64) error { return &fencedError{o, by} }
+
+// FencedBy is the epoch in force where the store refused an older one; false for any other error.
+func FencedBy(err error) (epoch int64, ok bool) {
+	var f *fencedError
+	if errors.As(err, &f) {
+		return f.by, true
+	}
+	return 0, false
 }

@@ -49,10 +49,7 @@ With --acls, the rights of each program are added too, for the principals named.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return run(cmd, func(ctx context.Context, c *bus.Client, cfg config.Aggregator) error {
 			topics := cli.Topics(cfg.Kafka.Topics, cfg.Topics)
-			if err := report(cmd, dryRun)(c.Ensure(ctx, topics, dryRun)); err != nil {
-				return err
-			}
-			if err := settled(ctx, c, topics, dryRun); err != nil || !withACLs {
+			if err := report(cmd, dryRun)(c.Ensure(ctx, topics, dryRun)); err != nil || !withACLs {
 				return err
 			}
 			who.Group = cfg.Group
@@ -64,25 +61,6 @@ With --acls, the rights of each program are added too, for the principals named.
 		})
 	}
 	return cmd
-}
-
-// settled waits until the brokers show what was made, so that what comes next finds it.
-func settled(ctx context.Context, c *bus.Client, topics bus.Topics, dryRun bool) error {
-	for !dryRun {
-		changes, err := c.Check(ctx, topics)
-		if err != nil {
-			return err
-		}
-		if len(changes) == 0 {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the brokers do not show it yet: %s", changes[0])
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
 func checkCommand() *cobra.Command {

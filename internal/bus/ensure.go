@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -51,9 +52,68 @@ func with(m map[string]string, key, value string) map[string]string {
 // Ensure makes the topics that are missing and sets the settings that differ; with dryRun it changes
 // nothing. It returns all differences, each with whether it was put right: what only a person can
 // change (fewer or more partitions, which would move counters) is Manual and left as it is. On an
-// error the changes made so far are returned with it.
+// error the changes made so far are returned with it. It returns once the brokers show what was changed,
+// so that what comes next finds it.
 func (c *Client) Ensure(ctx context.Context, t Topics, dryRun bool) ([]Change, error) {
 	t = t.WithDefaults()
+	out, err := c.ensure(ctx, t, dryRun)
+	if err == nil && slices.ContainsFunc(out, func(c Change) bool { return c.Applied }) {
+		err = c.settle(ctx, t)
+	}
+	return out, err
+}
+
+const (
+	settleFor   = 30 * time.Second
+	settleAgain = 50 * time.Millisecond
+)
+
+// settle waits until every broker that answers shows the topics as they should be.
+func (c *Client) settle(ctx context.Context, t Topics) error {
+	ctx, cancel := context.WithTimeout(ctx, settleFor)
+	defer cancel()
+	for {
+		err := c.shown(ctx, t)
+		if err == nil {
+			return nil
+		}
+		if !pause(ctx, settleAgain) {
+			return fmt.Errorf("the topics are made, but the brokers do not show it yet; ask again: %w", err)
+		}
+	}
+}
+
+// shown is nil once nothing is left to change and every broker that answers knows every topic. One that is
+// away hears of them when it returns.
+func (c *Client) shown(ctx context.Context, t Topics) error {
+	left, err := c.ensure(ctx, t, true)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		if !l.Manual {
+			return errors.New(l.String())
+		}
+	}
+	for _, addr := range c.addrs() {
+		l, err := c.open(ctx, addr, c.cfg.RequestTimeout)
+		if err != nil {
+			continue
+		}
+		for _, s := range t.specs() {
+			if _, err = l.topicID(ctx, s.name); err != nil {
+				break
+			}
+		}
+		l.close()
+		if err != nil {
+			return fmt.Errorf("broker %s: %w", addr, err)
+		}
+	}
+	return nil
+}
+
+func (c *Client) ensure(ctx context.Context, t Topics, dryRun bool) ([]Change, error) {
 	var out []Change
 	err := c.admin(ctx, func(a sarama.ClusterAdmin) error {
 		for _, s := range t.specs() {

@@ -53,10 +53,9 @@ func TestEnsureMakesTheTopicsAsDesigned(t *testing.T) {
 		if err != nil || len(made) != 4 || !made[0].Applied {
 			t.Fatalf("made %v, err %v", made, err)
 		}
-		eventually(t, "nothing differs", func() bool {
-			left, err := c.Check(t.Context(), tops)
-			return err == nil && len(left) == 0
-		})
+		if left, err := c.Check(t.Context(), tops); err != nil || len(left) != 0 {
+			t.Errorf("Ensure returned before the brokers show it: %v, %v", left, err)
+		}
 		for n, want := range map[string]map[string]string{
 			tops.Usage:     {"cleanup.policy": "delete", "retention.ms": "600000", "segment.ms": "60000", "segment.bytes": "67108864", "message.timestamp.type": "LogAppendTime"},
 			tops.Decisions: {"cleanup.policy": "delete", "retention.ms": "300000", "segment.ms": "60000", "segment.bytes": "67108864", "message.timestamp.type": "LogAppendTime"},

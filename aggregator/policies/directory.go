@@ -48,7 +48,7 @@ func publish(ctx context.Context, w sender, topic, key string, value []byte) err
 		}
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("publish %s: %w", key, context.Cause(ctx))
 	}
 }
 

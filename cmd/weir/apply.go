@@ -12,7 +12,6 @@ import (
 	"github.com/weirproxy/weir/api/config"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/cli"
-	"github.com/weirproxy/weir/internal/policy"
 )
 
 func applyCommand() *cobra.Command {
@@ -84,16 +83,10 @@ func apply(ctx context.Context, cmd *cobra.Command, cfg config.Tool, docs []docu
 		return err
 	}
 	for _, r := range records {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", r.key, map[bool]string{false: "published", true: "deleted"}[remove])
-		if other, ok := there.stronger(r.key); ok && !remove {
-			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s is in force, so %s is not; delete one of them\n", other, r.key)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", r.Key, map[bool]string{false: "published", true: "deleted"}[remove])
+		if other, ok := there.stronger(r.Key); ok && !remove {
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s is in force, so %s is not; delete one of them\n", other, r.Key)
 		}
 	}
 	return nil
-}
-
-// record is what apply writes; value nil deletes.
-type record struct {
-	key   policy.Key
-	value []byte
 }

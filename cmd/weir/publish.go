@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirproxy/weir/aggregator/policies"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/policy"
@@ -84,19 +85,15 @@ func (p *published) stronger(k policy.Key) (policy.Key, bool) {
 	return policy.Key{}, false
 }
 
-func recordsOf(docs []document, keys wirev1.Keys, remove bool) ([]record, error) {
-	records := make([]record, 0, len(docs))
+func recordsOf(docs []document, keys wirev1.Keys, remove bool) ([]policies.Record, error) {
+	records := make([]policies.Record, 0, len(docs))
 	for _, d := range docs {
-		key, msg, err := policy.Encode(policy.OriginCLI, d.spec, keys, nil)
+		r, err := policies.NewRecord(policy.OriginCLI, d.spec, keys)
 		if err != nil {
 			return nil, err
 		}
-		r := record{key: key}
-		if !remove {
-			body := &wirev1.PolicyMessage{Body: &wirev1.PolicyMessage_Policy{Policy: msg}}
-			if r.value, err = proto.Marshal(body); err != nil {
-				return nil, fmt.Errorf("encode %s: %w", key, err)
-			}
+		if remove {
+			r.Value = nil
 		}
 		records = append(records, r)
 	}
@@ -104,22 +101,13 @@ func recordsOf(docs []document, keys wirev1.Keys, remove bool) ([]record, error)
 }
 
 // publish writes the records one after the other and waits for each to be acknowledged.
-func publish(ctx context.Context, client *bus.Client, topic string, records []record) error {
+func publish(ctx context.Context, client *bus.Client, topic string, records []policies.Record) error {
 	// An acknowledgement may come a moment before its place is free again: hence two.
 	writer := bus.NewWriter(client, bus.WriterConfig{Depth: map[string]int{topic: 2}})
 	defer writer.Close()
 	for _, r := range records {
-		acked := make(chan bus.Ack, 1)
-		if err := writer.Send(topic, 0, []byte(r.key.String()), r.value, func(a bus.Ack) { acked <- a }); err != nil {
-			return fmt.Errorf("publish %s: %w", r.key, err)
-		}
-		select {
-		case a := <-acked:
-			if a.Err != nil {
-				return fmt.Errorf("publish %s: %w; apply again, which repeats nothing that is in force already", r.key, a.Err)
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("publish %s: %w", r.key, context.Cause(ctx))
+		if err := policies.Publish(ctx, writer, topic, r); err != nil {
+			return fmt.Errorf("%w; apply again, which repeats nothing that is in force already", err)
 		}
 	}
 	return nil

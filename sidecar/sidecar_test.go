@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -213,6 +214,36 @@ func TestCase16Case17WithoutBrokersChecksGoOnAndTheEndComes(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Fatal("it does not end without brokers")
+	}
+}
+
+// Brokers that hold their connections open and answer nothing are worse than brokers that are gone: no request
+// fails by itself.
+func TestCase17FrozenBrokersDoNotHoldUpTheEnd(t *testing.T) {
+	i := newInstallation(t)
+	c := configOf(t, i.kafka.Addr(), t.TempDir())
+	c.Grace = 2 * time.Second
+	s := start(t, c)
+	s.inForce(i.policy(each(50, "1h")))
+	s.ready("partition")
+	i.kafka.Cluster().Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+		i.kafka.Cluster().KeepControl()
+		return nil, nil, true // taken, and never answered
+	})
+	if got := s.passes("a", 60); got != 50 {
+		t.Errorf("%d pass, want 50", got)
+	}
+	began := time.Now()
+	ended := make(chan error, 1)
+	go func() { ended <- s.end() }()
+	select {
+	case err := <-ended:
+		t.Logf("ended after %v", time.Since(began))
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it does not end while brokers are frozen")
 	}
 }
 

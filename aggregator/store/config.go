@@ -41,7 +41,7 @@ type TLS struct {
 }
 
 // Sentinel names the master set that sentinels watch; Master "" means that there are none.
-// Username and PasswordFile are for the sentinels themselves.
+// Username and PasswordFile are for the sentinels themselves, who are never shown the server's.
 type Sentinel struct {
 	Master       string `json:"master,omitempty" yaml:"master,omitempty"`
 	Username     string `json:"username,omitempty" yaml:"username,omitempty"`

@@ -15,7 +15,9 @@ import (
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/weirproxy/weir/test/parts.spawnForever")) // one a process
+}
 
 // subject is what the contract speaks of; lose empties it as a restart without a file does.
 type subject struct {

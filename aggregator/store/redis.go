@@ -56,8 +56,7 @@ func (c Config) option() (rueidis.ClientOption, error) {
 	if err != nil {
 		return rueidis.ClientOption{}, err
 	}
-	sentinelPassword, err := readPassword("sentinel.passwordFile", c.Sentinel.PasswordFile)
-	if err != nil {
+	if _, err := readPassword("sentinel.passwordFile", c.Sentinel.PasswordFile); err != nil {
 		return rueidis.ClientOption{}, err
 	}
 	if _, err := readPassword("passwordFile", c.PasswordFile); err != nil {
@@ -70,17 +69,14 @@ func (c Config) option() (rueidis.ClientOption, error) {
 		ForceSingleClient: !c.Cluster && c.Sentinel.Master == "",
 		PipelineMultiplex: 1, ReadBufferEachConn: 64 << 10, WriteBufferEachConn: 256 << 10,
 		ConnWriteTimeout: 5 * time.Second,
-		AuthCredentialsFn: func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
-			password, err := readPassword("passwordFile", c.PasswordFile)
-			return rueidis.AuthCredentials{Username: c.Username, Password: password}, err
-		},
+		DialCtxFn:        dial, AuthCredentialsFn: c.credentials,
 	}
 	if c.Sentinel.Master != "" {
 		o.Sentinel = rueidis.SentinelOption{
 			Dialer: o.Dialer, TLSConfig: tls, MasterSet: c.Sentinel.Master, ClientName: o.ClientName,
-			Username: c.Sentinel.Username, Password: sentinelPassword,
 			TopologyRefreshInterval: 5 * time.Second,
 		}
+		o.Sentinel.Dialer.Resolver = sentinelResolver
 	}
 	return o, nil
 }

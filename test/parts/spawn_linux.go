@@ -12,14 +12,17 @@ import (
 // started it ends, which for an ordinary goroutine's thread may be any time.
 var spawner = sync.OnceValue(func() chan<- func() {
 	calls := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for call := range calls {
-			call()
-		}
-	}()
+	go spawnForever(calls)
 	return calls
 })
+
+// spawnForever has a name by which a test for leaks can leave it out.
+func spawnForever(calls <-chan func()) {
+	runtime.LockOSThread()
+	for call := range calls {
+		call()
+	}
+}
 
 // spawn starts cmd such that it dies with this process, however this one ends,
 // and is not reached by the terminal's signals.

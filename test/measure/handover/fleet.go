@@ -22,27 +22,29 @@ const (
 	flushPeriod = 50 * time.Millisecond
 )
 
-func targetOf(i int) string { return fmt.Sprintf("shop/Service/orders-%d", i) }
+// targets are one name a partition.
+func targets() []string {
+	names := make([]string, 0, partitions)
+	seen := map[int32]bool{}
+	for i := 0; len(names) < partitions; i++ {
+		name := fmt.Sprintf("orders-%d", i)
+		p := wirev1.Partition("shop/Service/"+name, partitions)
+		if !seen[p] {
+			seen[p] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // everyTarget counts by client on all of the fleet's targets, below any limit.
 func everyTarget() string {
 	doc := "apiVersion: weirproxy.dev/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: orders, namespace: shop}\nspec:\n  targetRefs:\n"
-	for i := range targets() {
-		doc += fmt.Sprintf("  - {group: \"\", kind: Service, name: orders-%d}\n", i)
+	for _, name := range targets() {
+		doc += fmt.Sprintf("  - {group: \"\", kind: Service, name: %s}\n", name)
 	}
 	return doc + "  client: [{source: RemoteAddress}]\n" +
 		"  limits:\n  - {name: each-client, counters: [Client], rates: [{limit: 100000000, window: 1h}]}\n"
-}
-
-// targets is how many names it takes until every partition has at least one.
-func targets() int {
-	seen := map[int32]bool{}
-	for i := 0; ; i++ {
-		seen[wirev1.Partition(targetOf(i), partitions)] = true
-		if len(seen) == partitions {
-			return i + 1
-		}
-	}
 }
 
 // fleet sends the reports of one synthetic pod a target, each flush period every counter.
@@ -71,12 +73,11 @@ func newFleet(w *world.World, updates int) *fleet {
 	writer := bus.NewWriter(c, bus.WriterConfig{})
 	f.goRun(ctx, writer.Run)
 	f.goRun(ctx, f.watch.reader(c, topics.Decisions).Run)
-	n := targets()
-	each := updates / n * int(flushPeriod) / int(time.Second)
+	each := updates / partitions * int(flushPeriod) / int(time.Second)
 	f.goRun(ctx, func(ctx context.Context) error {
-		pods := make([]*pod, n)
-		for i := range pods {
-			pods[i] = newPod(i, each, keys, logID)
+		pods := make([]*pod, 0, partitions)
+		for i, name := range targets() {
+			pods = append(pods, newPod(i, "shop/Service/"+name, each, keys, logID))
 		}
 		f.report(ctx, writer, topics.Usage, pods)
 		return nil
@@ -137,8 +138,8 @@ type pod struct {
 	waiting   bool
 }
 
-func newPod(i, counters int, keys wirev1.Keys, logID bus.TopicID) *pod {
-	p := &pod{target: targetOf(i), partition: wirev1.Partition(targetOf(i), partitions)}
+func newPod(i int, target string, counters int, keys wirev1.Keys, logID bus.TopicID) *pod {
+	p := &pod{target: target, partition: wirev1.Partition(target, partitions)}
 	entries := make([]*wirev1.UsageEntry, counters)
 	for k := range entries {
 		identity := wirev1.Identity{

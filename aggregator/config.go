@@ -12,6 +12,7 @@ import (
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/admin"
 	"github.com/weirproxy/weir/internal/bus"
+	"github.com/weirproxy/weir/internal/identitykey"
 )
 
 // Handover says what becomes of the partitions when the program is asked to end.
@@ -111,17 +112,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) keys() (wirev1.Keys, error) {
-	key := c.IdentityKey
-	if len(key) == 0 {
-		b, err := os.ReadFile(c.IdentityKeyFile)
-		if err != nil {
-			return wirev1.Keys{}, fmt.Errorf("identity key: %w; mount the file that every program of the installation has", err)
-		}
-		key = b
+	if len(c.IdentityKey) > 0 {
+		return wirev1.NewKeys(c.IdentityKey)
 	}
-	keys, err := wirev1.NewKeys(key)
-	if err != nil {
-		return wirev1.Keys{}, fmt.Errorf("identity key %s: %w; `weir key` makes one", c.IdentityKeyFile, err)
-	}
-	return keys, nil
+	return identitykey.Read(c.IdentityKeyFile)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weirproxy/weir/api/config"
 	"github.com/weirproxy/weir/internal/admin"
 	"github.com/weirproxy/weir/internal/cli"
+	"github.com/weirproxy/weir/internal/identitykey"
 	"github.com/weirproxy/weir/internal/log"
 	"github.com/weirproxy/weir/sidecar"
 )
@@ -31,7 +32,7 @@ func load(configured *cli.Configured[config.Sidecar]) (loaded, error) {
 		levelErr = fmt.Errorf("log.level: %w", err)
 	}
 	if c.IdentityKeyFile != "" {
-		_, keyErr = cli.ReadKeys(c.IdentityKeyFile)
+		_, keyErr = identitykey.Read(c.IdentityKeyFile)
 	}
 	if err := errors.Join(out.sidecar.Validate(), cli.Admin(c.Admin), keyErr, levelErr); err != nil {
 		return loaded{}, fmt.Errorf("%s: the configuration is invalid:\n%w", configured.Source(), err)

@@ -12,6 +12,7 @@ import (
 	"github.com/weirproxy/weir/api/config"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/cli"
+	"github.com/weirproxy/weir/internal/identitykey"
 )
 
 func applyCommand() *cobra.Command {
@@ -52,7 +53,7 @@ Of one name from several origins kube goes before file, file before cli; that is
 }
 
 func apply(ctx context.Context, cmd *cobra.Command, cfg config.Tool, docs []document, remove bool) error {
-	keys, err := cli.ReadKeys(cfg.IdentityKeyFile)
+	keys, err := identitykey.Read(cfg.IdentityKeyFile)
 	if err != nil {
 		return err
 	}

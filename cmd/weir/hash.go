@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirproxy/weir/internal/cli"
+	"github.com/weirproxy/weir/internal/identitykey"
 	"github.com/weirproxy/weir/internal/policy"
 )
 
@@ -29,7 +30,7 @@ Without VALUE it is read from the first line of standard input, which keeps it o
 		if keyFile == "" || header == "" {
 			return cli.Usage(errors.New("give both --key and --header"))
 		}
-		keys, err := cli.ReadKeys(keyFile)
+		keys, err := identitykey.Read(keyFile)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/weirproxy/weir/internal/admin"
 	"github.com/weirproxy/weir/internal/cli"
 	"github.com/weirproxy/weir/internal/explain"
+	"github.com/weirproxy/weir/internal/identitykey"
 )
 
 type outcome struct {
@@ -118,7 +119,7 @@ func TestHashIsWhatAPolicyIsPublishedWith(t *testing.T) {
 	if byArg.code != 0 || byArg.out != byPipe.out || len(strings.TrimSpace(byArg.out)) != wirev1.SecretSize {
 		t.Errorf("hash: %+v and %+v", byArg, byPipe)
 	}
-	keys, err := cli.ReadKeys(key)
+	keys, err := identitykey.Read(key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package cli
+// Package identitykey reads an installation's identity key, from its file, for every program alike.
+package identitykey
 
 import (
 	"errors"
@@ -9,8 +10,8 @@ import (
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 )
 
-// ReadKeys reads an identity key file.
-func ReadKeys(file string) (wirev1.Keys, error) {
+// Read reads an identity key file. Its errors name the setting and what to do.
+func Read(file string) (wirev1.Keys, error) {
 	if file == "" {
 		return wirev1.Keys{}, errors.New("identityKeyFile: none given; make one with `weir key FILE` and give every program the same")
 	}

@@ -3,6 +3,7 @@ package bus
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -173,9 +174,10 @@ func TestReaderWaitsForATopicThatIsNotThereYet(t *testing.T) {
 		makeTopic(t, c, top, 1)
 		mustPut(t, c, top, 0, "a")
 		eventually(t, "a is read", func() bool { return got.has("v:a") })
-		want := fmt.Sprintf("[topic %s does not exist: make the topics with `weir-aggregator topics ensure`] []", top)
-		if states.String() != want {
-			t.Fatalf("states %q, want %q", states, want)
+		// Real brokers may say in between that they do not lead the new partition yet.
+		first := fmt.Sprintf("[topic %s does not exist: make the topics with `weir-aggregator topics ensure`] ", top)
+		if all := states.String(); !strings.HasPrefix(all, first) || !strings.HasSuffix(all, " []") {
+			t.Fatalf("states %q, want %q first and none last", all, first)
 		}
 	})
 }

@@ -2,13 +2,14 @@ package store
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/weirproxy/weir/internal/tlsfile"
 )
 
 // Config says where Redis (6.2 or newer) or Valkey is. The zero value names no server and is
@@ -91,25 +92,7 @@ func (t TLS) config() (*tls.Config, error) {
 	if !t.Enabled {
 		return nil, nil
 	}
-	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("redis.tls.caFile: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("redis.tls.caFile: %s holds no PEM certificate", t.CAFile)
-		}
-	}
-	if t.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("redis.tls.certFile, keyFile: %w", err)
-		}
-		out.Certificates = []tls.Certificate{cert}
-	}
-	return out, nil
+	return tlsfile.Files{CA: t.CAFile, Cert: t.CertFile, Key: t.KeyFile, ServerName: t.ServerName}.Config("redis.tls")
 }
 
 func readPassword(field, path string) (string, error) {

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/xdg-go/scram"
+
+	"github.com/weirproxy/weir/internal/tlsfile"
 )
 
 // secrets are what the files of a Config hold.
@@ -42,28 +43,7 @@ func (c Config) load() (secrets, error) {
 }
 
 func (t TLS) config() (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("tls.caFile: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls.caFile: %s holds no PEM certificate", t.CAFile)
-		}
-	}
-	if t.CertFile == "" {
-		return out, nil
-	}
-	if _, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err != nil {
-		return nil, fmt.Errorf("tls.certFile, tls.keyFile: %w", err)
-	}
-	out.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		return &pair, err
-	}
-	return out, nil
+	return tlsfile.Files{CA: t.CAFile, Cert: t.CertFile, Key: t.KeyFile, ServerName: t.ServerName}.Config("tls")
 }
 
 // sarama returns a configuration for one connection, whose answers may take up to read. Each has a

@@ -1,0 +1,149 @@
+package scenario
+
+import (
+	"time"
+
+	"github.com/weirproxy/weir/api/v1alpha1"
+)
+
+// Scenario is one file, checked, with every default in place.
+type Scenario struct {
+	Name, Title string
+	// Pods of the target at the start.
+	Pods int
+	// Policy is the quota in force. Where the file names one rate, it is a policy of one limit without
+	// dimensions, and Single is set.
+	Policy *v1alpha1.QuotaPolicySpec
+	Single bool
+
+	Duration   time.Duration
+	SteadyFrom time.Duration
+	Runs       int
+	Seed       uint64
+
+	Traffic  []Source
+	Arrivals Arrivals
+	Network  Network
+	Timing   Timing
+	Faults   []Fault
+	// Reference is nil where the file has none.
+	Reference *Reference
+}
+
+// Arrivals of requests in a source.
+type Arrivals string
+
+// The kinds of arrivals.
+const (
+	Poisson Arrivals = "Poisson"
+	Uniform Arrivals = "Uniform"
+)
+
+// Source is one stream of requests.
+type Source struct {
+	// Pods that it arrives at, with the Weights (of the same length, not all 0) of each; the requests of a source
+	// with a Hop all arrive at one of Pods, the next one after each Hop.
+	Pods    []int
+	Weights []float64
+	Hop     time.Duration
+	// Rate is a step function of time, requests/s of the whole source, starting again after Repeat (0: never). It
+	// is sorted and begins at 0.
+	Rate   []Step
+	Repeat time.Duration
+	// Batch is how many requests arrive together on one pod; 1 at least.
+	Batch int
+
+	// What the requests are. Client is the value of the policy's first source of clients; with Clients above 0 there are
+	// that many of them, Client-0 and so on, drawn with the Zipf exponent ClientSkew for each request (or batch).
+	Client     string
+	Clients    int
+	ClientSkew float64
+	Method     string // "": GET
+	Path       string // "": /
+	Headers    map[string]string
+	// Cost, units, where the policy reads the cost from a header; 0: none is sent.
+	Cost uint64
+	// Priority is kept for policies that will know it.
+	Priority string
+}
+
+// Step is a rate, requests/s, from a time on.
+type Step struct {
+	At    time.Duration
+	Value float64
+}
+
+// Delay is uniform in [Min, Max].
+type Delay struct{ Min, Max time.Duration }
+
+// Network is what messages take. Uplink is from a pod's flush until its owner reads it, half of it until the log
+// has it; Downlink from an owner's tick until a pod applies it. Tail adds uniformly 0..TailMax to a part of them.
+// Ack is the way of an acknowledgement from the log back to the pod; nil: as long as that report took to the log.
+type Network struct {
+	Uplink, Downlink Delay
+	Ack              *Delay
+	TailProbability  float64
+	TailMax          time.Duration
+}
+
+// Timing of the fleet. MaxBytes and MaxBatches a second are the budget of a decisions partition; 0: the program's
+// defaults.
+type Timing struct {
+	Flush, Tick, IdleTick time.Duration
+	StaleAfter            time.Duration
+	FallbackFloor         float64
+	MaxBytes, MaxBatches  float64
+	// MaxCounters bounds a pod's counters; 0: the program's default.
+	MaxCounters int
+}
+
+// Kind of a fault.
+type Kind string
+
+// The faults.
+const (
+	AggregatorDown Kind = "AggregatorDown" // At, For
+	StoreDown      Kind = "StoreDown"      // At, For
+	BrokerDown     Kind = "BrokerDown"     // At, For: nothing is appended or read
+	UsageLoss      Kind = "UsageLoss"      // Probability: a report is not appended, and its pod told so
+	UsageDuplicate Kind = "UsageDuplicate" // Probability: a report is appended twice
+	AckLoss        Kind = "AckLoss"        // Probability: a report is appended, and its pod told that it was not
+	DecisionLoss   Kind = "DecisionLoss"   // Probability, for each pod
+	PodRestart     Kind = "PodRestart"     // Every, Graceful; one pod after another
+	OwnerMoves     Kind = "OwnerMoves"     // At, Old, For
+	StoreLoses     Kind = "StoreLoses"     // At, Last: what was written in the Last before At; 0: everything
+	TopicMadeAnew  Kind = "TopicMadeAnew"  // At: weir.usage is another topic, and empty
+	LimitChange    Kind = "LimitChange"    // At, Limit (and LimitName, where the policy has several)
+	PodsChange     Kind = "PodsChange"     // At, Pods
+	PodsBelieved   Kind = "PodsBelieved"   // At, Pods: the owner believes in that many live pods from then on; 0: the truth again
+)
+
+// OldOwner is what becomes of the owner that a partition moves away from.
+type OldOwner string
+
+// The ways an owner loses its partition.
+const (
+	OldLeaves OldOwner = "Leaves" // hands over cleanly (default)
+	OldDies   OldOwner = "Dies"   // at once; the new one starts For later
+	OldStalls OldOwner = "Stalls" // it hears and does nothing for For, and then goes on as if nothing had been; the new one starts at At
+)
+
+// Fault is one kind of trouble; Kind says which of the other fields count.
+type Fault struct {
+	Kind        Kind
+	At, For     time.Duration
+	Every       time.Duration
+	Last        time.Duration
+	Probability float64
+	Graceful    bool
+	Limit       float64
+	LimitName   string
+	Pods        int
+	Old         OldOwner
+}
+
+// Reference is what the run set is held against, percent; nil: not given.
+type Reference struct {
+	OverPercent, OverSd, UnderPercent, UnderSd *float64
+	OutageOverPercent, OutageUnderPercent      *float64
+}

@@ -42,8 +42,12 @@ type Config struct {
 	Drain time.Duration
 	// Version of the program, for the status record.
 	Version string
-	// Clock is the pod's monotonic time, an hour at its start; nil: the machine's. For tests.
+	// Clock is the pod's monotonic time, an hour at its start; nil: the machine's. For tests and simulations.
 	Clock func() quota.Time
+	// Seed of all that is left to chance, the pod's epoch among it; 0: drawn anew.
+	Seed uint64
+	// Cells are the ledger's; nil: its own.
+	Cells func(n int) []quota.Cell
 }
 
 // clockStart keeps pod time well away from 0, which quota takes for "none".
@@ -91,13 +95,17 @@ type limitKey struct{ policy, limit string }
 
 // New makes an agent that registers its metrics with reg.
 func New(c Config, log *zap.Logger, reg prometheus.Registerer) *Agent {
+	if c.Seed == 0 {
+		c.Seed = rand.Uint64()
+	}
+	chance := quota.NewRand(c.Seed)
 	a := &Agent{
 		config: c, log: log, now: c.Clock,
 		known:  feed.NewKnown(0),
 		events: make(chan func(), maxEvents),
 		acks:   make(chan func(), maxLanes),
 		ended:  make(chan struct{}),
-		rnd:    quota.NewRand(rand.Uint64()), podEpoch: rand.Uint64(),
+		rnd:    quota.NewRand(chance.Uint64()), podEpoch: chance.Uint64(),
 		policies: newPolicies(c.Keys),
 		targets:  map[string]*check.Target{}, limits: map[limitKey]struct{}{},
 		hearings: map[int32]*hearing{},
@@ -105,7 +113,7 @@ func New(c Config, log *zap.Logger, reg prometheus.Registerer) *Agent {
 	if a.now == nil {
 		a.now = clock()
 	}
-	a.ledger = ledger.New(ledger.Config{Slots: c.MaxCounters, Prepare: a.prepare})
+	a.ledger = ledger.New(ledger.Config{Slots: c.MaxCounters, Cells: c.Cells, Prepare: a.prepare})
 	a.builder = report.New(report.Config{Pod: c.Name, PodEpoch: a.podEpoch, KeyFingerprint: c.Keys.Fingerprint()})
 	a.metrics = metrics.New(reg, metrics.Sources{
 		Slots: func() (int, int, int) {

@@ -28,19 +28,14 @@ const (
 // parts are the control goroutine's.
 type link struct {
 	client *bus.Client
-	sends  sender
+	sends  Sender
 	io     func() context.Context
 	parts  *sync.WaitGroup
 	kick   chan struct{}
 }
 
-// sender hands records to Kafka without waiting; bus.Writer says what its Send promises.
-type sender interface {
-	Send(topic string, partition int32, key, value []byte, done func(bus.Ack)) error
-}
-
 // writer is nil without a link.
-func (l *link) writer() sender {
+func (l *link) writer() Sender {
 	if l == nil {
 		return nil
 	}

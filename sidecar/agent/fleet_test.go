@@ -83,7 +83,7 @@ func (s sendFunc) Send(topic string, _ int32, _, value []byte, done func(bus.Ack
 }
 
 // sender appends reports to the log, acknowledges them, and lets the owner read them in order.
-func (f *fleet) sender(pod int) sender {
+func (f *fleet) sender(pod int) Sender {
 	return sendFunc(func(topic string, value []byte, done func(bus.Ack)) {
 		if topic != f.desks[pod].config.Topics.Usage {
 			done(bus.Ack{})

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"math/rand/v2"
 	"sync"
 
 	"github.com/weirproxy/weir/internal/bus"
@@ -55,7 +54,7 @@ func (a *Agent) prepare(s *ledger.Slot) {
 	defer h.mu.RUnlock()
 	c.Init(s.Cell, s.Rule, s.Fresh, s.Fleet, s.Made, now)
 	if r, ok := a.known.Get(s.ID); ok && h.live && r.Partition == h.partition {
-		rnd := quota.NewRand(rand.Uint64())
+		rnd := quota.NewRand(a.config.Seed ^ s.Made)
 		c.Apply(r.Header, r.Record, now, &rnd)
 	}
 }

@@ -4,4 +4,5 @@ package ledger
 
 import "github.com/weirproxy/weir/internal/quota"
 
-func newCells(n int) []quota.Cell { return make([]quota.Cell, n) }
+// NewCells returns n cells.
+func NewCells(n int) []quota.Cell { return make([]quota.Cell, n) }

@@ -31,6 +31,8 @@ type Config struct {
 	// Prepare, if set, makes a new slot's Counter ready before any check can find it. It runs on the
 	// check's goroutine and must not block or call the ledger.
 	Prepare func(*Slot)
+	// Cells gives memory for n cells, which the ledger never gives back; nil: NewCells.
+	Cells func(n int) []quota.Cell
 }
 
 // Ledger is the pod's slots. Pin, Lookup, Make, MarkDirty and MarkUrgent are safe for concurrent use; all other
@@ -76,6 +78,9 @@ func New(c Config) *Ledger {
 	}
 	if c.IdentityBytes <= 0 {
 		c.IdentityBytes = DefaultIdentity
+	}
+	if c.Cells == nil {
+		c.Cells = NewCells
 	}
 	return &Ledger{
 		config: c,
@@ -145,18 +150,18 @@ func (a *arena) take(c *Config, k Key) *Slot {
 	}
 	a.bytes += len(k.Identity)
 	a.made++
-	cell := a.cell()
+	cell := a.cell(c)
 	return &Slot{Key: k, Cell: a.at(cell), Made: a.made, cell: cell}
 }
 
-func (a *arena) cell() uint32 {
+func (a *arena) cell(c *Config) uint32 {
 	if n := len(a.free); n > 0 {
 		cell := a.free[n-1]
 		a.free = a.free[:n-1]
 		return cell
 	}
 	base := uint32(len(a.segments)) * segmentCells //nolint:gosec // bounded by Config.Slots
-	a.segments = append(a.segments, newCells(segmentCells))
+	a.segments = append(a.segments, c.Cells(segmentCells))
 	for i := uint32(segmentCells - 1); i > 0; i-- {
 		a.free = append(a.free, base+i)
 	}

@@ -166,7 +166,7 @@ $(BIN)/protogen: $(TOOLS_PIN) $(wildcard tools/protogen/*.go)
 	$(call BUILD_TOOL,./protogen)
 
 .PHONY: parts
-parts: envoy kafka redis ## Install the real Envoy, Kafka and Redis that tests run
+parts: envoy kafka redis toxiproxy ## Install the real Envoy, Kafka and Redis that tests run, and what puts faults between
 
 INSTALL := tools/parts/install.sh
 
@@ -187,6 +187,14 @@ $(TOOLS)/kafka/.installed: tools/kafka/pom.xml
 .PHONY: redis
 redis: ## Install redis-server with apt if it is not on PATH
 	@$(INSTALL) redis $(TOOLS)
+
+# A program, not a library of the tests: the library would bring seven modules into go.mod that nothing
+# else there uses.
+.PHONY: toxiproxy
+toxiproxy: $(BIN)/toxiproxy-server ## Build the TCP proxy that delays, slows and cuts connections
+
+$(BIN)/toxiproxy-server: $(TOOLS_PIN)
+	$(call BUILD_TOOL,github.com/Shopify/toxiproxy/v2/cmd/server)
 
 ##@ Others
 

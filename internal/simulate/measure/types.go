@@ -25,9 +25,10 @@ type Options struct {
 	Start quota.Millis
 	// Steady is when under-admission begins to count, End the run's end.
 	Steady, End time.Duration
-	// Outages are the faults' spans, from 0.3 s into each on.
+	// Outages are the spans that the outage measures look at: a scenario's begin 0.3 s into a fault. Those that meet
+	// are one.
 	Outages []Span
-	// Bins of the series for plots; 0: 600.
+	// Bins of the series for plots, at most; 0: 600. A bin is whole milliseconds.
 	Bins int
 }
 

@@ -41,6 +41,22 @@ func (m *Memory) Empty() {
 	m.parts = map[int32]*memoryPartition{}
 }
 
+// Copy returns what is stored now as a store of its own: what a server that failed over may come back with.
+func (m *Memory) Copy() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := NewMemory()
+	for n, p := range m.parts {
+		q := &memoryPartition{begun: p.begun, counters: maps.Clone(p.counters)} // a Saved is replaced, never changed
+		if p.record != nil {
+			r := *p.record
+			q.record = &r
+		}
+		out.parts[n] = q
+	}
+	return out
+}
+
 // Snapshot returns a copy of a partition's counters.
 func (m *Memory) Snapshot(partition int32) map[wirev1.ID]Saved {
 	m.mu.Lock()

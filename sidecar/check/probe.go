@@ -62,10 +62,15 @@ func (p *Probe) Check() bool {
 // Hits are the counters that Match found, for reading alone, until the next Match.
 func (p *Probe) Hits() []match.Hit { return p.scratch.matched.Hits }
 
-// Outcomes are what the last Check made of the hits: f is called with a hit's index and what its rate said. Hits
-// without a slot are left out.
-func (p *Probe) Outcomes(f func(hit int, o *quota.Outcome)) {
-	for i := range p.scratch.takes {
-		f(p.scratch.hits[i], &p.outs[i])
+// Refused reports whether the last Check found the rate of a hit exhausted; a hit without a slot never is.
+func (p *Probe) Refused(hit int) bool {
+	if p.settled {
+		return false
 	}
+	for i, h := range p.scratch.hits {
+		if h == hit {
+			return !p.outs[i].OK
+		}
+	}
+	return false
 }

@@ -114,7 +114,7 @@ func New(c Config, log *zap.Logger, reg prometheus.Registerer) *Agent {
 		a.now = clock()
 	}
 	a.ledger = ledger.New(ledger.Config{Slots: c.MaxCounters, Cells: c.Cells, Prepare: a.prepare})
-	a.builder = report.New(report.Config{Pod: c.Name, PodEpoch: a.podEpoch, KeyFingerprint: c.Keys.Fingerprint()})
+	a.builder = report.New(report.Config{Pod: c.Name, PodEpoch: a.podEpoch, KeyFingerprint: c.Keys.Fingerprint(), Included: a.included})
 	a.metrics = metrics.New(reg, metrics.Sources{
 		Slots: func() (int, int, int) {
 			slots, bytes := a.ledger.Size()

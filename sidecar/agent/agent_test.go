@@ -44,6 +44,7 @@ func testKeys(t *testing.T) wirev1.Keys {
 type desk struct {
 	*Agent
 	t        *testing.T
+	reg      *prometheus.Registry
 	version  int64
 	sequence uint64
 	appended time.Time
@@ -58,7 +59,8 @@ func newDesk(t *testing.T, change ...func(*Config)) *desk {
 	for _, f := range change {
 		f(&c)
 	}
-	d := &desk{Agent: New(c, zap.NewNop(), prometheus.NewRegistry()), t: t, appended: time.UnixMilli(1_790_000_000_000)}
+	reg := prometheus.NewRegistry()
+	d := &desk{Agent: New(c, zap.NewNop(), reg), t: t, reg: reg, appended: time.UnixMilli(1_790_000_000_000)}
 	d.Restore()
 	return d
 }

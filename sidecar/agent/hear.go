@@ -57,6 +57,7 @@ func (a *Agent) hearTargets(targets []*wirev1.TargetHeader) {
 // apply lets a header and its records reach the counters.
 func (a *Agent) apply(h *hearing, u *feed.Update) {
 	now := a.now()
+	h.noteAge(now)
 	first := !h.live
 	if first {
 		a.known.Place(h.partition, h.feed.Received)

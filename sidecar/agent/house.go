@@ -66,17 +66,6 @@ func (a *Agent) evict(now quota.Time) {
 	}
 }
 
-// observe sets what metrics say of decisions.
-func (a *Agent) observe(now quota.Time) {
-	for _, h := range a.hearings {
-		age := -1.0
-		if d, ok := h.fresh.Age(now); ok {
-			age = max(d.Seconds(), 0)
-		}
-		a.metrics.DecisionAge(h.partition, age)
-	}
-}
-
 // save hands over what a restart begins with. It is empty of secrets: policies carry hashes.
 func (a *Agent) save() {
 	a.saver.changed = false

@@ -15,9 +15,10 @@ type hearing struct {
 	feed      *feed.Partition
 	// took is the smallest time from hand-over to acknowledgement of the last 60 s.
 	took     feed.Smallest
-	reason   string // why it cannot be read
-	instance string // the owner, for people
-	stop     func() // ends its reader; nil: not read
+	ages     feed.Smallest // of the newest header, ns and negative: the largest of the last 60 s
+	reason   string        // why it cannot be read
+	instance string        // the owner, for people
+	stop     func()        // ends its reader; nil: not read
 
 	// Checks read fresh's atomics. Its other fields are read by a check that makes a slot, so that the
 	// control goroutine writes them, and live, under mu.

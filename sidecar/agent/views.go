@@ -71,7 +71,8 @@ func (a *Agent) policiesView() PoliciesView {
 // DecisionView is what the agent hears of one partition.
 type DecisionView struct {
 	Partition int32    `json:"partition"`
-	AgeMS     *float64 `json:"ageMs,omitempty"` // absent: no header yet
+	AgeMS     *float64 `json:"ageMs,omitempty"`    // absent: no header yet
+	MaxAgeMS  *float64 `json:"maxAgeMs,omitempty"` // the largest of the last minute
 	Epoch     int64    `json:"epoch"`
 	Sequence  uint64   `json:"sequence"`
 	Watermark int64    `json:"watermark"`
@@ -97,6 +98,10 @@ func (a *Agent) decisionsView() []DecisionView {
 		if age, ok := h.fresh.Age(now); ok {
 			value := ms(max(age, 0))
 			d.AgeMS = &value
+		}
+		if largest, ok := h.largestAge(now); ok {
+			value := ms(largest)
+			d.MaxAgeMS = &value
 		}
 		v = append(v, d)
 	}

@@ -37,6 +37,14 @@ func (f factory) histogram(name, help string) prometheus.Histogram {
 	}))
 }
 
+// histograms are of what crosses the network: 5 ms to 5 s.
+func (f factory) histograms(name, help string, labels ...string) *prometheus.HistogramVec {
+	return register(f, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: namespace, Name: name, Help: help,
+		Buckets: []float64{.005, .01, .02, .03, .05, .075, .1, .15, .25, .5, 1, 2.5, 5},
+	}, labels))
+}
+
 func (f factory) sources(s Sources) {
 	if s.Slots != nil {
 		f.gauge("slots", "Counters held.", func() float64 { n, _, _ := s.Slots(); return float64(n) })

@@ -38,8 +38,9 @@ func (o Outcome) String() string {
 
 // Metrics are the sidecar's counters. All methods are safe for concurrent use.
 type Metrics struct {
-	checks  [outcomes]prometheus.Counter
-	Latency prometheus.Histogram
+	checks      [outcomes]prometheus.Counter
+	Latency     prometheus.Histogram
+	Propagation Propagation
 
 	Reports       prometheus.Counter
 	ReportBytes   prometheus.Counter
@@ -59,8 +60,13 @@ type Metrics struct {
 	refusals      *prometheus.CounterVec
 	degraded      *prometheus.GaugeVec
 	decisionAge   *prometheus.GaugeVec
+	decisionMax   *prometheus.GaugeVec
 	policyVersion *prometheus.GaugeVec
 }
+
+// Propagation measures, in seconds, how long it takes until the decision in force includes a report: since the
+// admission of its oldest unit, since that of its newest, and since it was handed to the producer.
+type Propagation struct{ Oldest, Newest, Report prometheus.Observer }
 
 // Sources are read when metrics are collected; nil ones are left out.
 type Sources struct {
@@ -98,12 +104,19 @@ func New(reg prometheus.Registerer, s Sources) *Metrics {
 		readErrors:    f.counters("read_errors_total", "Failures to read a topic, each retried.", "topic"),
 		refusals:      f.counters("limit_refusals_total", "Requests that a limit refused (enforced) or would have refused (shadow).", "policy", "limit", "mode"),
 		degraded:      f.gauges("degraded_reason", "1 for each reason why the sidecar is degraded.", "reason"),
-		decisionAge:   f.gauges("decision_age_seconds", "Age of the newest decision header; -1: none yet.", "partition"),
+		decisionAge:   f.gauges("decision_age_seconds", "Age of the newest decision header, of the last quarter second; -1: none.", "partition"),
+		decisionMax:   f.gauges("decision_age_max_seconds", "Largest age that the newest decision header reached in the last minute; -1: none yet.", "partition"),
 		policyVersion: f.gauges("policy_version", "Version in force of each policy: its offset in the policy topic.", "policy"),
 	}
 	vec := f.counters("checks_total", "Checks by outcome.", "outcome")
 	for o := range outcomes {
 		m.checks[o] = vec.WithLabelValues(o.String())
+	}
+	propagation := f.histograms("propagation_seconds", "Time until the decision in force included a report: since the admission of its oldest unit, "+
+		"since that of its newest unit, since the report was handed to the producer. A counter far below its limit may be reported each second only.", "since")
+	m.Propagation = Propagation{
+		Oldest: propagation.WithLabelValues("oldest"), Newest: propagation.WithLabelValues("newest"),
+		Report: propagation.WithLabelValues("report"),
 	}
 	f.sources(s)
 	return m
@@ -130,14 +143,18 @@ func (m *Metrics) Degraded(reasons []string) {
 	}
 }
 
-// DecisionAge sets a partition's age, seconds.
-func (m *Metrics) DecisionAge(partition int32, seconds float64) {
-	m.decisionAge.WithLabelValues(strconv.Itoa(int(partition))).Set(seconds)
+// DecisionAge sets a partition's age and the largest of the last minute, seconds.
+func (m *Metrics) DecisionAge(partition int32, seconds, largest float64) {
+	label := strconv.Itoa(int(partition))
+	m.decisionAge.WithLabelValues(label).Set(seconds)
+	m.decisionMax.WithLabelValues(label).Set(largest)
 }
 
 // ForgetPartition drops a partition that is no longer read.
 func (m *Metrics) ForgetPartition(partition int32) {
-	m.decisionAge.DeleteLabelValues(strconv.Itoa(int(partition)))
+	label := strconv.Itoa(int(partition))
+	m.decisionAge.DeleteLabelValues(label)
+	m.decisionMax.DeleteLabelValues(label)
 }
 
 // PolicyVersions sets the versions in force, by policy key.

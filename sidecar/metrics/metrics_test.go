@@ -19,7 +19,8 @@ func exercised() (*prometheus.Registry, *Metrics) {
 	m.Ignored("malformed", 0)
 	m.ReadError("weir.policies")
 	m.Degraded([]string{"kafka"})
-	m.DecisionAge(3, 0.5)
+	m.DecisionAge(3, 0.5, 2)
+	m.Propagation.Oldest.Observe(0.08)
 	m.PolicyVersions(map[string]int64{"file/shop/orders": 7})
 	m.Limit("shop/orders", "each").Refused.Inc()
 	return reg, m
@@ -31,7 +32,7 @@ func TestNamesFollowPrometheusAndLabelsAreBounded(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
 	}
-	known := map[string]bool{"outcome": true, "reason": true, "topic": true, "policy": true, "limit": true, "mode": true, "partition": true}
+	known := map[string]bool{"outcome": true, "reason": true, "topic": true, "policy": true, "limit": true, "mode": true, "partition": true, "since": true}
 	families, _ := reg.Gather()
 	for _, f := range families {
 		if !strings.HasPrefix(f.GetName(), "weir_sidecar_") {
@@ -51,7 +52,7 @@ func TestWhatIsGoneLeavesNoSeries(t *testing.T) {
 	m.ForgetPartition(3)
 	m.Degraded(nil)
 	m.PolicyVersions(nil)
-	for _, name := range []string{"limit_refusals_total", "decision_age_seconds", "degraded_reason", "policy_version"} {
+	for _, name := range []string{"limit_refusals_total", "decision_age_seconds", "decision_age_max_seconds", "degraded_reason", "policy_version"} {
 		if n, err := testutil.GatherAndCount(reg, "weir_sidecar_"+name); n != 0 || err != nil {
 			t.Errorf("%s: %d series left, %v", name, n, err)
 		}

@@ -33,6 +33,9 @@ type Config struct {
 	KeyFingerprint uint32
 	// MaxBytes bounds a report's value; 0: DefaultMaxBytes.
 	MaxBytes int
+	// Included hears once of each acknowledged report that the decisions in force have come to include; nil: nobody
+	// does. Where so many wait that two become one, it hears of the older.
+	Included func(Times)
 }
 
 // Builder makes reports. It belongs to the control goroutine.
@@ -53,12 +56,14 @@ type lane struct {
 	epoch    int64 // owner epoch of the newest header
 	flush    time.Duration
 	awaiting []awaited // by offset
+	reached  int64     // newest watermark that includes reports
 }
 
 // awaited is an acknowledged report that no watermark has reached.
 type awaited struct {
 	offset int64
 	slots  []*ledger.Slot
+	times  Times // zero: told already
 }
 
 // New returns a builder with nothing to report.
@@ -72,7 +77,7 @@ func New(c Config) *Builder {
 func (b *Builder) lane(partition int32) *lane {
 	l := b.lanes[partition]
 	if l == nil {
-		l = &lane{epoch: -1, flush: DefaultFlush}
+		l = &lane{epoch: -1, flush: DefaultFlush, reached: -1}
 		b.lanes[partition] = l
 	}
 	return l
@@ -147,15 +152,17 @@ func (b *Builder) SetLogID(logID []byte) {
 	}
 	b.logID = bytes.Clone(logID)
 	for _, l := range b.lanes {
-		l.awaiting = nil
+		l.awaiting, l.reached = nil, -1
 	}
 }
 
 // Included calls f for each counter in a report that the watermark has reached, once a report.
 func (b *Builder) Included(partition int32, watermark int64, f func(*ledger.Slot)) {
 	l := b.lane(partition)
+	l.reached = max(l.reached, watermark)
 	n := 0
 	for n < len(l.awaiting) && l.awaiting[n].offset <= watermark {
+		b.tell(&l.awaiting[n].times)
 		for _, s := range l.awaiting[n].slots {
 			if !s.Freed() {
 				f(s)
@@ -186,6 +193,7 @@ func (l *lane) await(a awaited) {
 	}
 	first, second := l.awaiting[0], &l.awaiting[1]
 	second.slots = union(first.slots, second.slots)
+	second.times = earlier(first.times, second.times)
 	l.awaiting = slices.Delete(l.awaiting, 0, 1)
 }
 

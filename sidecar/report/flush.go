@@ -24,6 +24,7 @@ type Report struct {
 	lines []line
 	epoch int64
 	logID []byte
+	times Times
 }
 
 type line struct {
@@ -44,7 +45,7 @@ func (b *Builder) Flush(partition int32, now quota.Time, force bool) (r *Report,
 	if l.inFlight != nil {
 		return nil, l.observe(now)
 	}
-	f := filler{b: b, l: l, now: now, force: force, left: b.config.MaxBytes - overhead}
+	f := filler{b: b, l: l, now: now, force: force, left: b.config.MaxBytes - overhead, times: Times{HandedOver: now}}
 	l.dirty = f.fill(l.dirty)
 	l.last, l.observed = now, now
 	if len(f.lines) == 0 {
@@ -54,7 +55,7 @@ func (b *Builder) Flush(partition int32, now quota.Time, force bool) (r *Report,
 	l.sent = true
 	r = &Report{
 		Partition: partition, Value: f.encode(), Entries: len(f.lines),
-		Urgent: urgent && !due, lines: f.lines, epoch: l.epoch, logID: b.logID,
+		Urgent: urgent && !due, lines: f.lines, epoch: l.epoch, logID: b.logID, times: f.times,
 	}
 	l.inFlight = r
 	if r.Value == nil {
@@ -127,7 +128,11 @@ func (b *Builder) Acknowledged(r *Report, offset int64, appended quota.Millis, n
 		slots = append(slots, s)
 	}
 	if bytes.Equal(r.logID, b.logID) {
-		b.lane(r.Partition).await(awaited{offset, slots})
+		l := b.lane(r.Partition)
+		if offset <= l.reached { // the header came before the acknowledgement
+			b.tell(&r.times)
+		}
+		l.await(awaited{offset, slots, r.times})
 	}
 	b.settle(r)
 }
@@ -168,6 +173,7 @@ type filler struct {
 	targets map[string]*wirev1.TargetUsage
 	report  wirev1.UsageReport
 	lines   []line
+	times   Times
 }
 
 // fill takes entries of the dirty counters, in order, as long as there is room, and returns those that stay.
@@ -199,6 +205,7 @@ func (f *filler) add(s *ledger.Slot, entries []quota.Entry) {
 	t := f.target(s.Target)
 	withText := f.needsText(s)
 	for i := range entries {
+		f.times.take(&entries[i])
 		e := wireEntry(s.ID, &entries[i])
 		if withText && i == 0 {
 			e.Identity = s.Identity

@@ -9,14 +9,12 @@ import (
 
 const second = time.Second
 
-func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-
 func sliding(limit float64, w time.Duration) *quota.Rule {
 	return &quota.Rule{Algorithm: quota.SlidingWindow, Limit: limit, Window: w}
 }
 
 // exactly offers one unit a ms and lets the exact limiter answer for the measured one.
-func exactly(m *Meter, until int) {
+func exactly(m *Meter, until int64) {
 	for t := range until {
 		ok := m.Exact(ms(t), 1)
 		a := Refused

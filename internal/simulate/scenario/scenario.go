@@ -41,40 +41,46 @@ const (
 
 // Source is one stream of requests.
 type Source struct {
-	// Pods that it arrives at, with the Weights (of the same length, not all 0) of each; the requests of a source
-	// with a Hop all arrive at one of Pods, the next one after each Hop.
-	Pods    []int
-	Weights []float64
-	Hop     time.Duration
+	// Pods that it arrives at, with the Weights (of the same length, not all 0) of each. `all` is every pod that there is
+	// at any time, 0 to MaxPods-1; those that do not run at the moment take no part. Of a source with a Hop all requests
+	// arrive at one of Pods, the next one after each Hop.
+	Pods    []int     `json:"pods,always"`
+	Weights []float64 `json:"weights"`
+	// Skew is the Zipf exponent that Weights were made with; 0 also where the file gives them.
+	Skew float64       `json:"skew"`
+	Hop  time.Duration `json:"hop"`
 	// Rate is a step function of time, requests/s of the whole source, starting again after Repeat (0: never). It
 	// is sorted and begins at 0.
-	Rate   []Step
-	Repeat time.Duration
+	Rate   []Step        `json:"requestsPerSecond"`
+	Repeat time.Duration `json:"repeat"`
 	// Batch is how many requests arrive together on one pod; 1 at least.
-	Batch int
+	Batch int `json:"batch"`
 
-	// What the requests are. Client is the value of the policy's first source of clients; with Clients above 0 there are
-	// that many of them, Client-0 and so on, drawn with the Zipf exponent ClientSkew for each request (or batch).
-	Client     string
-	Clients    int
-	ClientSkew float64
-	Method     string // "": GET
-	Path       string // "": /
-	Headers    map[string]string
+	// What the requests are. Client is the value of the policy's first source of clients, "" for none; with Clients above
+	// 0 there are that many of them, as ClientName says, drawn with the Zipf exponent ClientSkew for each request (or batch).
+	Client     string            `json:"client"`
+	Clients    int               `json:"clients"`
+	ClientSkew float64           `json:"clientSkew"`
+	Method     string            `json:"method"`  // "": GET
+	Path       string            `json:"path"`    // "": /
+	Headers    map[string]string `json:"headers"` // names in lower case
 	// Cost, units, where the policy reads the cost from a header; 0: none is sent.
-	Cost uint64
+	Cost uint64 `json:"cost"`
 	// Priority is kept for policies that will know it.
-	Priority string
+	Priority string `json:"priority"`
 }
 
 // Step is a rate, requests/s, from a time on.
 type Step struct {
-	At    time.Duration
-	Value float64
+	At    time.Duration `json:"at,always"`
+	Value float64       `json:"value,always"`
 }
 
 // Delay is uniform in [Min, Max].
-type Delay struct{ Min, Max time.Duration }
+type Delay struct {
+	Min time.Duration `json:"min"`
+	Max time.Duration `json:"max"`
+}
 
 // Network is what messages take. Uplink is from a pod's flush until its owner reads it, half of it until the log
 // has it; Downlink from an owner's tick until a pod applies it. Tail adds uniformly 0..TailMax to a part of them.
@@ -86,15 +92,19 @@ type Network struct {
 	TailMax          time.Duration
 }
 
-// Timing of the fleet. MaxBytes and MaxBatches a second are the budget of a decisions partition; 0: the program's
+// Timing of the fleet. StaleAfter and FallbackFloor are what Policy.Failure says: Parse carries the file's over where the
+// policy says nothing. MaxBytes and MaxBatches a second are the budget of a decisions partition; 0: the program's
 // defaults.
 type Timing struct {
-	Flush, Tick, IdleTick time.Duration
-	StaleAfter            time.Duration
-	FallbackFloor         float64
-	MaxBytes, MaxBatches  float64
+	Flush         time.Duration `json:"flush"`
+	Tick          time.Duration `json:"tick"`
+	IdleTick      time.Duration `json:"idleTick"`
+	StaleAfter    time.Duration `json:"staleAfter"`
+	FallbackFloor float64       `json:"fallbackFloor"`
+	MaxBytes      float64       `json:"maxBytes"`
+	MaxBatches    float64       `json:"maxBatches"`
 	// MaxCounters bounds a pod's counters; 0: the program's default.
-	MaxCounters int
+	MaxCounters int `json:"maxCounters"`
 }
 
 // Kind of a fault.
@@ -128,22 +138,40 @@ const (
 	OldStalls OldOwner = "Stalls" // it hears and does nothing for For, and then goes on as if nothing had been; the new one starts at At
 )
 
-// Fault is one kind of trouble; Kind says which of the other fields count.
+// Fault is one kind of trouble; Kind says which of the other fields count. LimitName is always filled for a LimitChange; it
+// changes the limit's first rate.
 type Fault struct {
-	Kind        Kind
-	At, For     time.Duration
-	Every       time.Duration
-	Last        time.Duration
-	Probability float64
-	Graceful    bool
-	Limit       float64
-	LimitName   string
-	Pods        int
-	Old         OldOwner
+	Kind        Kind          `json:"kind"`
+	At          time.Duration `json:"at"`
+	For         time.Duration `json:"for"`
+	Every       time.Duration `json:"every"`
+	Last        time.Duration `json:"last"`
+	Probability float64       `json:"probability"`
+	Graceful    bool          `json:"graceful"`
+	Limit       float64       `json:"limit"`
+	LimitName   string        `json:"limitName"`
+	Pods        int           `json:"pods"`
+	Old         OldOwner      `json:"old"`
 }
 
 // Reference is what the run set is held against, percent; nil: not given.
 type Reference struct {
-	OverPercent, OverSd, UnderPercent, UnderSd *float64
-	OutageOverPercent, OutageUnderPercent      *float64
+	OverPercent        *float64 `json:"overPercent"`
+	OverSd             *float64 `json:"overSd"`
+	UnderPercent       *float64 `json:"underPercent"`
+	UnderSd            *float64 `json:"underSd"`
+	OutageOverPercent  *float64 `json:"outageOverPercent"`
+	OutageUnderPercent *float64 `json:"outageUnderPercent"`
+}
+
+// MaxPods is how many pods there are at most at any time, with what PodsChange faults bring.
+func (s *Scenario) MaxPods() int { return maxPods(s.Pods, s.Faults) }
+
+func maxPods(pods int, faults []Fault) int {
+	for i := range faults {
+		if faults[i].Kind == PodsChange {
+			pods = max(pods, faults[i].Pods)
+		}
+	}
+	return pods
 }

@@ -1,0 +1,52 @@
+package scenario
+
+import (
+	"time"
+
+	"github.com/weirproxy/weir/api/v1alpha1"
+)
+
+// file is a scenario as it is written. Fields tagged always are written even where they are zero.
+type file struct {
+	Name       string                    `json:"name"`
+	Title      string                    `json:"title"`
+	Pods       int                       `json:"pods"`
+	Rate       *v1alpha1.Rate            `json:"rate"`
+	Policy     *v1alpha1.QuotaPolicySpec `json:"policy"`
+	Duration   time.Duration             `json:"duration"`
+	SteadyFrom time.Duration             `json:"steadyFrom,always"`
+	Runs       int                       `json:"runs"`
+	Seed       uint64                    `json:"seed"`
+	Traffic    []Source                  `json:"traffic"`
+	Arrivals   Arrivals                  `json:"arrivals"`
+	Network    network                   `json:"network"`
+	Timing     Timing                    `json:"timing"`
+	Faults     []Fault                   `json:"faults"`
+	Reference  *Reference                `json:"reference"`
+}
+
+type network struct {
+	Uplink   Delay  `json:"uplink"`
+	Downlink Delay  `json:"downlink"`
+	Ack      *Delay `json:"ack"`
+	Tail     tail   `json:"tail"`
+}
+
+// tail adds uniformly 0..Max to a part of the messages.
+type tail struct {
+	Probability float64       `json:"probability"`
+	Max         time.Duration `json:"max"`
+}
+
+// defaults is what a file need not say.
+func defaults() file {
+	usual := Delay{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
+	return file{
+		Runs: 1, Seed: 1, Arrivals: Poisson,
+		Network: network{Uplink: usual, Downlink: usual, Tail: tail{0.002, 100 * time.Millisecond}},
+		Timing: Timing{
+			Flush: 50 * time.Millisecond, Tick: 25 * time.Millisecond, IdleTick: 100 * time.Millisecond,
+			StaleAfter: 200 * time.Millisecond, FallbackFloor: 0.5,
+		},
+	}
+}

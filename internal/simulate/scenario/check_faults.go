@@ -87,7 +87,7 @@ func (c *checker) faultFields(field string, k Kind) {
 			c.required(path, string(k)+" needs it")
 		case name == "kind" || slices.Contains(optional, name):
 		case c.has(path):
-			c.fail(path, "is not for "+string(k), "remove it: the kind has "+list(append(needed, optional...)))
+			c.fail(path, "is not for "+string(k), "remove it: the kind has "+strings.Join(slices.Concat(needed, optional), ", "))
 		}
 	}
 }
@@ -103,10 +103,11 @@ func (c *checker) faultTimes(field string, x *Fault, run time.Duration) {
 		c.fail(field+".for", "is "+short(x.For), "want more than 0s, and an end within duration")
 	}
 	if c.has(field + ".every") {
-		c.span(field+".every", x.Every, minPeriod, run)
-		c.atMostTimes(field+".every", run, x.Every, 1)
+		if c.span(field+".every", x.Every, minPeriod, run) {
+			c.atMostTimes(field+".every", run, x.Every, 1)
+		}
 	}
-	if x.Last < 0 || x.Last > x.At {
+	if c.has(field+".last") && (x.Last < 0 || x.Last > x.At) {
 		c.fail(field+".last", "is "+short(x.Last), "want 0s (everything) to at")
 	}
 	c.oldOwner(field, x)

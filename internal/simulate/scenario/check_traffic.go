@@ -142,22 +142,20 @@ func (c *checker) steps(field string, s *Source) {
 
 // rounds checks what happens again and again.
 func (c *checker) rounds(field string, s *Source, run time.Duration) {
-	if c.has(field + ".repeat") {
-		ok := c.span(field+".repeat", s.Repeat, minPeriod, maxDuration)
-		if last := len(s.Rate) - 1; ok && last >= 0 && s.Rate[last].At >= s.Repeat {
-			c.fail(field+".repeat", "is "+short(s.Repeat)+", not after the last step, "+short(s.Rate[last].At), "lengthen it, or remove steps")
+	if repeat := field + ".repeat"; c.has(repeat) && c.span(repeat, s.Repeat, minPeriod, maxDuration) {
+		if last := len(s.Rate) - 1; last >= 0 && s.Rate[last].At >= s.Repeat {
+			c.fail(repeat, "is "+short(s.Repeat)+", not after the last step, "+short(s.Rate[last].At), "lengthen it, or remove steps")
 		}
-		c.atMostTimes(field+".repeat", run, s.Repeat, len(s.Rate))
+		c.atMostTimes(repeat, run, s.Repeat, len(s.Rate))
 	}
-	if c.has(field + ".hop") {
-		c.span(field+".hop", s.Hop, minPeriod, maxDuration)
-		c.atMostTimes(field+".hop", run, s.Hop, 1)
+	if hop := field + ".hop"; c.has(hop) && c.span(hop, s.Hop, minPeriod, maxDuration) {
+		c.atMostTimes(hop, run, s.Hop, 1)
 	}
 }
 
 // request checks what a source's requests are.
 func (c *checker) request(field string, s *Source, f *file) {
-	if c.has("rate") {
+	if f.Rate != nil {
 		for _, name := range []string{"client", "clients", "clientSkew", "method", "path", "headers", "cost", "priority"} {
 			if c.has(field + "." + name) {
 				c.fail(field+"."+name, "is for scenarios with a policy only", "remove it, or give a policy instead of rate")

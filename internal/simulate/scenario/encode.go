@@ -71,8 +71,7 @@ func number(f float64) string {
 func encodeStruct(v, usual reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for i := range v.NumField() {
-		_, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if options != "always" && reflect.DeepEqual(v.Field(i).Interface(), usual.Field(i).Interface()) {
+		if v.Type().Field(i).Tag.Get("write") != "always" && reflect.DeepEqual(v.Field(i).Interface(), usual.Field(i).Interface()) {
 			continue
 		}
 		put(n, tagName(v.Type().Field(i)), encode(v.Field(i), usual.Field(i)))

@@ -1,12 +1,13 @@
 package scenario
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/weirproxy/weir/api/v1alpha1"
 )
 
-// file is a scenario as it is written. Fields tagged always are written even where they are zero.
+// file is a scenario as it is written. Fields tagged write:"always" are written even where they are zero.
 type file struct {
 	Name       string                    `json:"name"`
 	Title      string                    `json:"title"`
@@ -14,7 +15,7 @@ type file struct {
 	Rate       *v1alpha1.Rate            `json:"rate"`
 	Policy     *v1alpha1.QuotaPolicySpec `json:"policy"`
 	Duration   time.Duration             `json:"duration"`
-	SteadyFrom time.Duration             `json:"steadyFrom,always"`
+	SteadyFrom time.Duration             `json:"steadyFrom" write:"always"`
 	Runs       int                       `json:"runs"`
 	Seed       uint64                    `json:"seed"`
 	Traffic    []Source                  `json:"traffic"`
@@ -36,6 +37,28 @@ type network struct {
 type tail struct {
 	Probability float64       `json:"probability"`
 	Max         time.Duration `json:"max"`
+}
+
+// Fields are the paths of all that a file may hold, in the format's order, those of `rate` and `policy` left out; [] stands
+// for an index.
+func Fields() []string { return appendFields(nil, reflect.TypeFor[file](), "") }
+
+func appendFields(out []string, t reflect.Type, prefix string) []string {
+	for i := range t.NumField() {
+		f := t.Field(i).Type
+		path := prefix + tagName(t.Field(i))
+		for f.Kind() == reflect.Pointer || f.Kind() == reflect.Slice {
+			if f.Kind() == reflect.Slice && f.Elem().Kind() == reflect.Struct {
+				path += "[]"
+			}
+			f = f.Elem()
+		}
+		out = append(out, path)
+		if f.Kind() == reflect.Struct && f != reflect.TypeFor[v1alpha1.Rate]() && f != reflect.TypeFor[v1alpha1.QuotaPolicySpec]() {
+			out = appendFields(out, f, path+".")
+		}
+	}
+	return out
 }
 
 // defaults is what a file need not say.

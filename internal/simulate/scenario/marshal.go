@@ -14,10 +14,14 @@ func (s *Scenario) Marshal() ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
+	e.CompactSeqIndent()
 	f, usual := s.file(), defaults()
 	node := encode(reflect.ValueOf(f), reflect.ValueOf(usual))
 	node.Style = 0
 	if err := e.Encode(node); err != nil {
+		return nil, fmt.Errorf("write scenario %s: %w", s.Name, err)
+	}
+	if err := e.Close(); err != nil {
 		return nil, fmt.Errorf("write scenario %s: %w", s.Name, err)
 	}
 	return b.Bytes(), nil

@@ -62,6 +62,7 @@ func FromPolicy(policyName string, policyData []byte, trafficName string, traffi
 			c.fail(field, "is not for a file of traffic", "remove it: the quota is that of "+policyName)
 		}
 	}
+	f.Rate, f.Policy = nil, nil
 	if !c.has("steadyFrom") {
 		f.SteadyFrom = f.Duration / 4
 	}

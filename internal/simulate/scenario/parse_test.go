@@ -54,6 +54,16 @@ func TestWhatAFileNeedNotSay(t *testing.T) {
 	}
 }
 
+func TestPartsOfWhatIsUsual(t *testing.T) {
+	s := parse(t, least+"network: {uplink: {max: 50ms}, ack: {max: 1ms}, tail: {max: 0s}}\ntiming: {tick: 300ms}\n")
+	usual := parse(t, least)
+	usual.Network.Uplink.Max, usual.Network.Ack, usual.Network.TailMax = 50*ms, &scenario.Delay{Max: ms}, 0
+	usual.Timing.Tick, usual.Timing.IdleTick = 300*ms, 300*ms // an idle owner is no faster than a busy one
+	if !reflect.DeepEqual(s, usual) {
+		t.Errorf("got  %+v\nwant %+v", s, usual)
+	}
+}
+
 // The scenarios that weir is held to, and this package's own, are files that read and write back.
 func TestFilesReadAndWriteBack(t *testing.T) {
 	ours, _ := filepath.Glob("testdata/*.yaml")

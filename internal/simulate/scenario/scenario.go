@@ -44,7 +44,7 @@ type Source struct {
 	// Pods that it arrives at, with the Weights (of the same length, not all 0) of each. `all` is every pod that there is
 	// at any time, 0 to MaxPods-1; those that do not run at the moment take no part. Of a source with a Hop all requests
 	// arrive at one of Pods, the next one after each Hop.
-	Pods    []int     `json:"pods,always"`
+	Pods    []int     `json:"pods" write:"always"`
 	Weights []float64 `json:"weights"`
 	// Skew is the Zipf exponent that Weights were made with; 0 also where the file gives them.
 	Skew float64       `json:"skew"`
@@ -72,8 +72,8 @@ type Source struct {
 
 // Step is a rate, requests/s, from a time on.
 type Step struct {
-	At    time.Duration `json:"at,always"`
-	Value float64       `json:"value,always"`
+	At    time.Duration `json:"at" write:"always"`
+	Value float64       `json:"value" write:"always"`
 }
 
 // Delay is uniform in [Min, Max].

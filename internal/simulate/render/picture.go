@@ -22,6 +22,14 @@ func (p *Picture) window() string {
 	return "window content, % of the limit"
 }
 
+// rates says what the chart of rates shows.
+func (p *Picture) rates() string {
+	if p.Counters > 1 {
+		return "units/s, all counters together"
+	}
+	return "units/s"
+}
+
 // course is a picture's series, cleaned, in as many bins as a plot has room for. Window is percent of the limit.
 type course struct {
 	limit, offered, admitted, exact []float64
@@ -30,8 +38,10 @@ type course struct {
 	fullest, fullestAt              float64 // percent; seconds
 }
 
-// newCourse resamples s: rates to their mean over each of rateBins, the window to its fullest in each of windowBins.
-func newCourse(s *measure.Series, rateBins, windowBins int) course {
+// newCourse resamples a picture: rates to their mean over each of rateBins, the window to its fullest in each of
+// windowBins. What several counters may admit together is no limit, and is left out.
+func newCourse(p *Picture, rateBins, windowBins int) course {
+	s := p.Series
 	if s == nil {
 		s = &measure.Series{}
 	}
@@ -42,6 +52,9 @@ func newCourse(s *measure.Series, rateBins, windowBins int) course {
 		exact:    resample(s.Exact, rateBins, mean),
 		window:   resample(s.Window, windowBins, highest),
 		seconds:  clean(s.Bin.Seconds() * float64(len(s.Admitted))),
+	}
+	if p.Counters > 1 {
+		c.limit = nil
 	}
 	for i := range c.window {
 		c.window[i] = clean(c.window[i] * 100)

@@ -19,9 +19,25 @@ import (
 func TestWhatIsFullestIsNotLostBetweenColumns(t *testing.T) {
 	s := &measure.Series{Bin: time.Second, Admitted: make([]float64, 600), Window: make([]float64, 600)}
 	s.Window[301] = 1.25
-	c := newCourse(s, 50, 70)
+	c := newCourse(&Picture{Series: s}, 50, 70)
 	if c.fullest != 125 || c.fullestAt != 301 || highest(c.window) != 125 {
 		t.Errorf("fullest %v at %v, drawn %v; want 125 at 301", c.fullest, c.fullestAt, highest(c.window))
+	}
+}
+
+// Forty clients of 100/s each have no common limit of 4000/s: it is not drawn, and does not press the rest flat.
+func TestSeveralCountersHaveNoCommonLimit(t *testing.T) {
+	p := front()
+	p.Counters = 40
+	for i := range p.Series.Limit {
+		p.Series.Limit[i] *= 40
+	}
+	c := newCourse(p, 50, 70)
+	if c.limit != nil || c.topRate() > 4000 {
+		t.Errorf("a limit of %v, rates up to %v", c.limit, c.topRate())
+	}
+	if text := strings.Join(plotLines(p, Terminal{}), "\n"); strings.Contains(text, "_ limit") || !strings.Contains(text, "fullest counter") {
+		t.Errorf("plotted\n%s", text)
 	}
 }
 

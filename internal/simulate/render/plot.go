@@ -34,17 +34,17 @@ func plotLines(p *Picture, t Terminal) []string {
 	}
 	g, paint := newGlyphs(t.UTF8), painter(t.Colour)
 	// The gutter depends on the scales, and those hardly on the columns: a first look at the whole gives them.
-	whole := newCourse(p.Series, 1000, 1000)
+	whole := newCourse(p, 1000, 1000)
 	fill := newAxis(max(whole.fullest, 101), windowRows)
 	gutter := len(fill.label(fill.steps()))
 	columns := width - 2 - 7
-	c := newCourse(p.Series, columns, columns)
+	c := newCourse(p, columns, columns)
 	rate := newAxis(c.topRate()*1.05, rateRows)
 	if wide := len(rate.label(rate.steps() - 1)); wide > gutter {
 		gutter = wide
 	}
 	if columns = width - 2 - gutter; columns != len(c.window) {
-		c = newCourse(p.Series, columns, columns)
+		c = newCourse(p, columns, columns)
 	}
 
 	out := []string{printable(p.Title)}
@@ -65,18 +65,18 @@ func plotLines(p *Picture, t Terminal) []string {
 	below.fill(c.admitted, math.Inf(1))
 	below.dots(c.offered, offeredDots)
 	below.line(c.limit, limitLine)
-	out = append(out, "", "units/s: "+legend(g, paint))
+	out = append(out, "", p.rates()+": "+legend(g, &c, paint))
 	out = append(out, below.rows(gutter, paint)...)
 	return append(out, base(g, time, columns, gutter)...)
 }
 
-func legend(g *glyphs, paint func(string, mark) string) string {
+func legend(g *glyphs, c *course, paint func(string, mark) string) string {
 	entry := func(r rune, m mark, what string) string { return paint(string(r), m) + " " + what }
-	return strings.Join([]string{
-		entry(g.fill[len(g.fill)-1], within, "admitted"),
-		entry(g.dot, offeredDots, "offered"),
-		entry(g.low, limitLine, "limit"),
-	}, "   ")
+	out := entry(g.fill[len(g.fill)-1], within, "admitted") + "   " + entry(g.dot, offeredDots, "offered")
+	if c.limit != nil {
+		out += "   " + entry(g.low, limitLine, "limit")
+	}
+	return out
 }
 
 func constant(v float64, n int) []float64 {

@@ -35,7 +35,7 @@ text{fill:#24292f;font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,s
 // SVG draws a picture for a document: above, what was offered, what was admitted, and what an exact limiter would have
 // admitted; below, how full the rate's window was. It stands alone: no font, script or style from elsewhere.
 func SVG(w io.Writer, p *Picture) error {
-	c := newCourse(p.Series, svgBins(p.Series), 2*drawnBins)
+	c := newCourse(p, svgBins(p.Series), 2*drawnBins)
 	time := newClock(c.seconds, 10)
 	d := &drawing{}
 	d.f(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %v %v" width="%v" height="%v" role="img">`,
@@ -49,7 +49,7 @@ func SVG(w io.Writer, p *Picture) error {
 	if len(c.window) == 0 {
 		d.text(plotLeft, rateTop, "", "Nothing was measured.")
 	} else {
-		d.rates(&c, time)
+		d.rates(p, &c, time)
 		d.content(p, &c, time)
 	}
 	d.f("</svg>")
@@ -96,9 +96,9 @@ func (p plane) y(v float64) float64 {
 // x is where bin i of n begins.
 func x(i, n int) float64 { return plotLeft + (plotRight-plotLeft)*float64(i)/float64(n) }
 
-func (d *drawing) rates(c *course, time clock) {
+func (d *drawing) rates(pic *Picture, c *course, time clock) {
 	p := plane{rateTop, rateBottom, newAxis(c.topRate()*1.02, 6)}
-	d.grid(p, time, "units/s")
+	d.grid(p, time, pic.rates())
 	d.legend()
 	d.curve(p, c.offered, "offered")
 	d.steps(p, c.limit, "limit")

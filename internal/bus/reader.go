@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 )
@@ -35,7 +36,8 @@ type ReaderConfig struct {
 	// MaxWait is how long a broker holds a fetch while there is no record; records come at once.
 	// Default: 500 ms.
 	MaxWait time.Duration
-	// MaxBytes of one fetch; a larger record is read all the same. Default: 1 MiB.
+	// MaxBytes of one fetch; a larger record is read all the same, and a slow network gets smaller ones.
+	// Default: 1 MiB.
 	MaxBytes int32
 	// CheckTopic is how often the topic's id is looked at while all goes well. Default: 10 s.
 	CheckTopic time.Duration
@@ -87,7 +89,7 @@ func NewReader(c *Client, cfg ReaderConfig) *Reader {
 func (r *Reader) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for partition, from := range r.cfg.Partitions {
-		t := &tail{client: r.client, cfg: r.cfg, partition: partition, from: from, replica: -1, id: r.cfg.ID,
+		t := &tail{client: r.client, cfg: r.cfg, partition: partition, from: from, replica: -1, id: r.cfg.ID, bytes: r.cfg.MaxBytes,
 			said: states{f: func(reason string) { r.cfg.State(partition, reason) }}}
 		all.Go(func() { t.run(ctx) })
 	}
@@ -111,7 +113,8 @@ type tail struct {
 	since    time.Time // what is known of the topic must not be older
 	replica  int32     // a follower that the leader sent us to, or -1
 	said     states
-	worked   bool // this session has fetched
+	worked   bool  // this session has fetched
+	bytes    int32 // of the next fetch
 }
 
 func (t *tail) run(ctx context.Context) {
@@ -150,13 +153,15 @@ func (t *tail) session(ctx context.Context) error {
 		}
 	}
 	f := &fetcher{link: l, topic: t.cfg.Topic, partition: t.partition, rack: t.client.cfg.RackID,
-		wait: t.cfg.MaxWait, bytes: t.cfg.MaxBytes}
+		wait: t.cfg.MaxWait, bytes: t.bytes}
 	for {
 		t.catchUp()
 		if err := t.check(ctx, l); err != nil {
 			return err
 		}
+		began := time.Now()
 		batch, err := f.fetch(ctx, t.next)
+		t.resize(f, time.Since(began), err)
 		switch {
 		case errors.Is(err, errOutOfRange):
 			return t.jump(ctx, err)
@@ -173,6 +178,21 @@ func (t *tail) session(ctx context.Context) error {
 			return errElsewhere
 		}
 	}
+}
+
+// leastBytes is what a fetch asks for after one that timed out: little enough for a network of 1 kB/s.
+const leastBytes = 4 << 10
+
+// resize fits fetches to what the network carries: an answer that does not arrive within the time-out
+// would be asked for again for ever, and grow. One that comes in a quarter of it may be twice as large.
+func (t *tail) resize(f *fetcher, took time.Duration, err error) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		f.bytes = min(leastBytes, t.cfg.MaxBytes)
+	case err == nil && f.bytes < t.cfg.MaxBytes && took < t.client.cfg.RequestTimeout/4:
+		f.bytes = min(2*f.bytes, t.cfg.MaxBytes)
+	}
+	t.bytes = f.bytes
 }
 
 // errElsewhere: the leader wants this client to read from another replica.

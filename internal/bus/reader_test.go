@@ -289,6 +289,30 @@ func TestReaderLeavesASilentBroker(t *testing.T) {
 	eventually(t, "a is read", func() bool { return got.has("v:a") })
 }
 
+// A network that carries no large answer within the time-out is read in small ones, and in large ones once it can.
+func TestReaderFitsFetchesToASlowNetwork(t *testing.T) {
+	k, c := fake(t)
+	top := topic(t, c, 1)
+	mustPut(t, c, top, 0, strings.Repeat("a", 20_000), "b")
+	c.cfg.RequestTimeout = 50 * time.Millisecond
+	var slow atomic.Bool
+	var largest atomic.Int32
+	slow.Store(true)
+	k.Cluster().ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster().KeepControl()
+		asked := r.(*kmsg.FetchRequest).Topics[0].Partitions[0].PartitionMaxBytes
+		largest.Store(max(largest.Load(), asked))
+		return nil, nil, slow.Load() && asked > 40_000 // never answered
+	})
+	r, got := taped(c, top, map[int32]From{0: {}})
+	r.cfg.MaxWait = 5 * time.Millisecond
+	run(t, r.Run)
+	eventually(t, "all is read", func() bool { return got.has("v:b") })
+	slow.Store(false)
+	largest.Store(0)
+	eventually(t, "fetches are as large as they may be", func() bool { return largest.Load() == 1<<20 })
+}
+
 // Compaction may leave nothing at the end (a real broker removes old tombstones): the last offsets are
 // then never read, and must not be waited for.
 func TestReaderIsCaughtUpWhereCompactionEmptiedTheEnd(t *testing.T) {

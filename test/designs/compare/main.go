@@ -22,7 +22,7 @@ import (
 
 const (
 	compared = "S1,S2,S3,S4,S5,S6,S6b,S7,S9,S10b,S11,S12,O2,O3,W1"
-	pictured = "S1,S7,S6,O3"
+	pictured = "S1,S5,S7,O3"
 )
 
 type options struct {

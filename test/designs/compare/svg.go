@@ -79,10 +79,9 @@ func (d *drawing) panel(b *bytes.Buffer, i int) {
 	}
 	d.axes(b, i%across == 0)
 	limit := d.y(1)
-	shape := d.shape(p.fills)
-	fmt.Fprintf(b, `<path class="fill" d="%s"/>`+"\n", shape)
-	fmt.Fprintf(b, `<clipPath id="over%d"><rect width="%d" height="%.1f"/></clipPath><path class="over" clip-path="url(#over%d)" d="%s"/>`+"\n",
-		i, panelWidth, limit, i, shape)
+	fmt.Fprintf(b, `<defs><path id="shape%d" d="%s"/><clipPath id="over%d"><rect width="%d" height="%.1f"/></clipPath></defs>`+"\n",
+		i, d.shape(p.fills), i, panelWidth, limit)
+	fmt.Fprintf(b, `<use class="fill" href="#shape%d"/><use class="over" href="#shape%d" clip-path="url(#over%d)"/>`+"\n", i, i, i)
 	fmt.Fprintf(b, `<line class="limit" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", panelWidth, limit, limit)
 	d.peak(b, p)
 }
@@ -113,10 +112,10 @@ func (d *drawing) every() time.Duration {
 	return d.length / 4
 }
 
-// peak is told where it is cut off.
+// peak says where the scale ends below it.
 func (d *drawing) peak(b *bytes.Buffer, p *panel) {
-	if most := slices.Max(p.fills); most > d.top {
-		fmt.Fprintf(b, `<text class="soft" x="%d" y="-9" text-anchor="end">cut off, up to %.0f %%</text>`+"\n", panelWidth, 100*most)
+	if slices.Max(p.fills) > d.top {
+		fmt.Fprintf(b, `<text class="soft" x="%d" y="-9" text-anchor="end">cut off</text>`+"\n", panelWidth)
 	}
 }
 

@@ -44,6 +44,7 @@ type flushed struct {
 	cumulative, offered uint64
 	rate, mean          float64
 	at                  Time
+	late                time.Duration // mean age of its units then
 }
 
 // report is a flush that is in the log.

@@ -151,7 +151,8 @@ func (c *Counter) recordView(v *view, now Time) {
 	c.overView(v, now)
 	since := H
 	if c.included.at != 0 {
-		since = min(max(time.Duration(h.Received-c.included.at).Seconds(), 0), H)
+		most := horizon(min(2*c.included.late, h.Flush), h.Tick)
+		since = min(max(time.Duration(h.Received-c.included.at).Seconds(), 0), most)
 	}
 	v.tau0 = since*1e9 + float64(10*time.Millisecond)
 	if r.Paced {

@@ -66,6 +66,7 @@ func (c *Counter) build(now Time, offered, admitted uint64) (entries [2]Entry, n
 		entries[n].when(from, newest, now)
 		n++
 	}
+	c.sent.late = entries[n-1].Age + entries[n-1].Span/2
 	c.inflight, c.resend = true, false
 	c.cell.w[wFlushed].Store(c.demand.requests)
 	c.cell.w[wFlushAt].Store(uint64(now))

@@ -64,6 +64,9 @@ func (e *estimator) update(now Time, requests, offered uint64, f time.Duration) 
 	}
 	e.mean = meanCost(e.mean, float64(offered-e.offered)/x)
 	dt := max(time.Duration(now-e.at), time.Millisecond)
+	if e.requests == 0 { // the counter was made when its first request came: nobody asked before
+		dt = max(dt, f)
+	}
 	if dt > f && f > 0 {
 		e.rate, dt = decay(e.rate, (dt-f).Seconds()), f
 	}

@@ -16,9 +16,11 @@ type Total struct {
 	total   uint64 // units since the counter was first met
 
 	acc       float64 // units since the last tick
+	late      float64 // the same times their age when they were reported, unit seconds
 	recent    [2]float64
 	ticked    Millis  // last tick; 0: none
 	admitted  float64 // A, units/s
+	unseen    float64 // units admitted and not yet reported: A times their mean age at the report
 	demand    float64 // D smoothed, units/s
 	integral  float64
 	throttled bool
@@ -113,6 +115,7 @@ func (t *Total) Ingest(u *Usage, count bool) (increase uint64, urgent bool) {
 		t.stateful = true
 	}
 	t.acc += float64(increase)
+	t.late += float64(increase) * u.lateness()
 	return increase, t.isUrgent()
 }
 

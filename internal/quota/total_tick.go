@@ -16,7 +16,7 @@ type Moment struct {
 	scratch     []float64
 }
 
-// DefaultUplink is used where no Uplink is known: with the flush period it makes the snapshot 37.5 ms old.
+// DefaultUplink is used where no Uplink is known: with half a flush period it makes the snapshot 37.5 ms old.
 const DefaultUplink = 12500 * time.Microsecond
 
 // Verdict says what to do with the record that a tick returned.
@@ -62,7 +62,7 @@ func (t *Total) Tick(m *Moment) (Record, Verdict) {
 	r := t.record(m, demand, mean, burst, dt)
 	v := t.verdict(m, &r)
 	if dt > 0 {
-		t.acc, t.ticked = 0, m.Now
+		t.acc, t.late, t.ticked = 0, 0, m.Now
 	}
 	return r, v
 }
@@ -75,6 +75,7 @@ func (t *Total) elapsed(m *Moment) float64 {
 	dt := time.Duration(m.Now-t.ticked) * time.Millisecond
 	if pause := dt - longTick; pause > 0 {
 		t.admitted *= math.Exp(-pause.Seconds() / admittedTau)
+		t.unseen *= math.Exp(-pause.Seconds() / admittedTau)
 		t.demand *= math.Exp(-pause.Seconds() / t.demandTau())
 		dt = longTick
 	}
@@ -117,7 +118,9 @@ func (t *Total) present(m *Moment) (demand, mean, burst float64) {
 }
 
 func (t *Total) smooth(dt, demand float64) {
-	t.admitted += (1 - math.Exp(-dt/admittedTau)) * (t.acc/dt - t.admitted)
+	part := 1 - math.Exp(-dt/admittedTau)
+	t.admitted += part * (t.acc/dt - t.admitted)
+	t.unseen += part * (t.late/dt - t.unseen)
 	t.demand += (1 - math.Exp(-dt/t.demandTau())) * (demand - t.demand)
 	if t.demand < leastDemand {
 		t.demand = 0
@@ -150,7 +153,7 @@ func (t *Total) record(m *Moment, demand, mean, burst, dt float64) Record {
 		r.Expire2 = t.content.leaves(time.Duration(h2))
 	}
 	H := horizon(m.Flush, m.Tick)
-	t.pace(&r, demand, dt, H, h1/1e9, r.Remaining-t.admitted*(m.Flush/2+m.Uplink).Seconds())
+	t.pace(&r, demand, dt, H, h1/1e9, r.Remaining-t.unseen-t.admitted*m.Uplink.Seconds())
 	t.share(&r, m, demand, strict)
 	return r
 }

@@ -68,6 +68,14 @@ func (u *Usage) window(strict bool) (from, to Millis) {
 	return u.Appended - ms(back+max(u.Span, 0)), u.Appended - ms(back)
 }
 
+// mostLate bounds what one report's age counts for: a backlog is no sign of the next report's delay.
+const mostLate = 100 * time.Millisecond
+
+// lateness is the mean age of the entry's units when it was handed over, s.
+func (u *Usage) lateness() float64 {
+	return min(max(u.Age, 0)+max(u.Span, 0)/2, mostLate).Seconds()
+}
+
 // podKey is one slot of one run of one pod.
 type podKey struct{ pod, epoch, made uint64 }
 

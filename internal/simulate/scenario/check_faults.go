@@ -163,10 +163,25 @@ func (c *checker) limitChange(field string, x *Fault, p *v1alpha1.QuotaPolicySpe
 		c.fail(field+".limit", fmt.Sprintf("is %v", x.Limit), "want a whole number")
 		return
 	}
-	if len(validate(p)) == 0 {
-		for _, e := range validate(withLimit(p, i, amount)) {
-			c.fail(field+".limit", "would make the policy invalid: "+inFile(e.Field+" "+e.Reason), inFile(e.Remedy))
-		}
+	c.limitValid(field+".limit", p, i, amount)
+}
+
+// limitValid checks a limit with another amount, without the overrides, which it does not touch.
+func (c *checker) limitValid(field string, p *v1alpha1.QuotaPolicySpec, i int, amount int64) {
+	if i >= len(p.Limits) || len(p.Limits[i].Rates) == 0 {
+		return
+	}
+	l := p.Limits[i]
+	l.Overrides = nil
+	one := v1alpha1.QuotaPolicySpec{TargetRefs: targetRefs(), Client: p.Client, Limits: []v1alpha1.Limit{l}}
+	if len(validate(&one)) > 0 {
+		return // which has been said
+	}
+	l.Rates = slices.Clone(l.Rates)
+	l.Rates[0].Limit = amount
+	one.Limits[0] = l
+	for _, e := range validate(&one) {
+		c.fail(field, "would make limit "+l.Name+" invalid: "+strings.TrimPrefix(e.Field, "spec.limits[0].")+" "+e.Reason, e.Remedy)
 	}
 }
 
@@ -176,15 +191,4 @@ func limitNames(p *v1alpha1.QuotaPolicySpec) []string {
 		out[i] = p.Limits[i].Name
 	}
 	return out
-}
-
-// withLimit is a copy of a policy whose limit i has another amount for its first rate.
-func withLimit(p *v1alpha1.QuotaPolicySpec, i int, amount int64) *v1alpha1.QuotaPolicySpec {
-	out := *p
-	out.Limits = slices.Clone(p.Limits)
-	if len(out.Limits[i].Rates) > 0 {
-		out.Limits[i].Rates = slices.Clone(out.Limits[i].Rates)
-		out.Limits[i].Rates[0].Limit = amount
-	}
-	return &out
 }

@@ -42,8 +42,8 @@ const (
 // Source is one stream of requests.
 type Source struct {
 	// Pods that it arrives at, with the Weights (of the same length, not all 0) of each. `all` is every pod that there is
-	// at any time, 0 to MaxPods-1; those that do not run at the moment take no part. Of a source with a Hop all requests
-	// arrive at one of Pods, the next one after each Hop.
+	// at any time, 0 to MaxPods-1; what is for one that does not run at the moment arrives at another. Of a source with a
+	// Hop all requests arrive at one of Pods, the next one after each Hop.
 	Pods    []int     `json:"pods" write:"always"`
 	Weights []float64 `json:"weights"`
 	// Skew is the Zipf exponent that Weights were made with; 0 also where the file gives them.

@@ -228,8 +228,8 @@ func meaning(results []Result) []string {
 	lines := []string{
 		"over: how far the fullest window of any counter was above its limit (negative: below).",
 		"under: how much less was admitted than by an exact central limiter (negative: more).",
-		"enforce: from a full window until the admitted rate is the limit's. false deny: refused though the",
-		"window was not full, of what was offered. msg/s: reports of usage.",
+		"enforce: from a full window until the admitted rate is the limit's. false deny: refused while the",
+		"window was below 98 % of the limit, of what was offered. msg/s: reports of usage.",
 	}
 	if runs > 1 {
 		lines = append(lines, "Figures are means over the runs of a scenario; worst: of its worst run.")

@@ -12,13 +12,14 @@ const (
 // from then on, at any ms, in which no more than bound was admitted. What filled the window is not counted.
 type front struct {
 	from, at int64 // ms; at is the start that is tried
+	last     int64 // ms of the last unit
 	bound    float64
 	sum      float64 // units of [at, at+frontMillis)
 	units    [frontMillis]float64
 }
 
 func newFront(ms int64, rate float64) *front {
-	f := &front{from: ms, at: ms}
+	f := &front{from: ms, at: ms, last: -1}
 	f.setRate(rate)
 	return f
 }
@@ -31,7 +32,7 @@ func (f *front) setRate(rate float64) {
 // advance says whether the limit was seen enforced before ms.
 func (f *front) advance(ms int64) bool {
 	for ; f.at+frontMillis <= ms; f.at++ {
-		if f.sum <= f.bound {
+		if f.sum <= f.bound || f.at > f.last {
 			return true
 		}
 		first := &f.units[f.at%frontMillis]
@@ -43,6 +44,7 @@ func (f *front) advance(ms int64) bool {
 
 // add counts units admitted at ms, once advance has been there.
 func (f *front) add(ms int64, units float64) {
+	f.last = ms
 	f.units[ms%frontMillis] += units
 	f.sum += units
 }

@@ -155,11 +155,9 @@ func (m *Meter) lookAt(ms int64) {
 		m.look = m.plan.look(ms)
 		return
 	}
-	if m.now < m.plan.steady.to {
-		m.all.fullest(m.now, m.fill())
-		if m.plan.outageAfter(m.now).holds(m.now) {
-			m.all.outageOver = max(m.all.outageOver, m.over())
-		}
+	m.all.fullest(m.now, m.fill())
+	if m.plan.outageAfter(m.now).from == m.now {
+		m.all.outageOver = max(m.all.outageOver, m.over())
 	}
 	m.look = m.plan.look(m.look)
 }

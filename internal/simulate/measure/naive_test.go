@@ -2,6 +2,7 @@ package measure
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weirproxy/weir/internal/quota"
@@ -110,13 +111,10 @@ func (n *naive) excess(ms int64) float64 {
 	return float64(n.content(n.log, ms, admittedUnits)-may) / float64(n.amount())
 }
 
-func (n *naive) outage(ms int64) (in, first bool) {
-	for _, o := range n.o.Outages {
-		if from, to := o.From.Milliseconds(), o.To.Milliseconds(); ms >= from && ms < to {
-			in, first = true, first || ms == from
-		}
-	}
-	return in, first
+func (n *naive) outage(ms int64) bool {
+	return slices.ContainsFunc(n.o.Outages, func(o Span) bool {
+		return ms >= o.From.Milliseconds() && ms < o.To.Milliseconds()
+	})
 }
 
 // tick looks at the content as ms begins.
@@ -124,7 +122,7 @@ func (n *naive) tick(ms int64) {
 	if ms%n.bin == 0 {
 		n.noteFill(ms)
 	}
-	if _, first := n.outage(ms); first {
+	if n.outage(ms) && !n.outage(ms-1) {
 		n.outageOver = max(n.outageOver, n.excess(ms))
 	}
 }
@@ -157,7 +155,7 @@ func (n *naive) take(e event) {
 	n.noteFill(e.ms)
 	x := n.excess(e.ms)
 	n.over = max(n.over, x)
-	if in, _ := n.outage(e.ms); in {
+	if n.outage(e.ms) {
 		n.outageOver = max(n.outageOver, x)
 	}
 	if n.full < 0 && n.content(n.log, e.ms, admittedUnits)+n.scale() > n.amount() {
@@ -215,7 +213,7 @@ func (n *naive) values() Values {
 		if e.rule != nil {
 			continue
 		}
-		if in, _ := n.outage(e.ms); in {
+		if n.outage(e.ms) {
 			mine += float64(admittedUnits(e))
 			exact += float64(exactUnits(e))
 		}

@@ -8,7 +8,10 @@ import (
 	"github.com/weirproxy/weir/internal/quota"
 )
 
-const defaultBins = 600
+const (
+	defaultBins = 600
+	maxBins     = 100_000
+)
 
 // grain of all measures: what is admitted within one millisecond is admitted at once.
 const grain = time.Millisecond
@@ -30,6 +33,7 @@ func newPlan(o *Options) *plan {
 	if bins <= 0 {
 		bins = defaultBins
 	}
+	bins = min(bins, maxBins)
 	p.bin = (p.steady.to + bins - 1) / bins
 	p.outages = apart(o.Outages)
 	return p
@@ -73,6 +77,9 @@ func (p *plan) outageAfter(ms int64) span {
 // look is the next time after ms when a counter is looked at though nobody asks: where a bin or an outage begins.
 func (p *plan) look(ms int64) int64 {
 	next := (ms/p.bin + 1) * p.bin
+	if next >= p.steady.to {
+		next = never
+	}
 	i := sort.Search(len(p.outages), func(i int) bool { return p.outages[i].from > ms })
 	if i < len(p.outages) {
 		next = min(next, p.outages[i].from)

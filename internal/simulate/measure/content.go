@@ -53,9 +53,3 @@ func newContent(r *quota.Rule, p *plan) content {
 
 // windowMillis is the length of a window, ms; at least 1.
 func windowMillis(w time.Duration) int64 { return max(int64(w/grain), 1) }
-
-func (l *level) rescale(by float64) {
-	l.mine *= by
-	l.exact *= by
-	l.carried *= by
-}

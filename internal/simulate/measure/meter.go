@@ -57,11 +57,8 @@ func (m *Meter) setAmount(rule *quota.Rule) {
 // expired, over is the excess over whichever is more.
 func (m *Meter) SetRule(at time.Duration, rule *quota.Rule) {
 	m.advance(at)
-	before, scale := m.rate, m.scale
+	before := m.rate
 	m.content.setRule(rule)
-	if m.scale = m.content.scale(); m.scale != scale {
-		m.level.rescale(m.scale / scale)
-	}
 	m.setAmount(rule)
 	m.level.carried = m.level.mine
 	if m.begun {

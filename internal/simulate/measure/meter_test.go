@@ -216,6 +216,15 @@ func TestAnOutageBeginsWithWhatTheWindowHolds(t *testing.T) {
 	wantValue(t, "outage under", v.OutageUnder, math.NaN())
 }
 
+// Over is judged when something is admitted, and as an outage begins: a limit lowered meanwhile admits nothing.
+func TestALimitLoweredInAnOutageIsNotOver(t *testing.T) {
+	m := NewMeter(sliding(10, second), &Options{End: 10 * second, Bins: 1000, Outages: []Span{{ms(2300), ms(4000)}}})
+	admit(m, 2000, 8)
+	m.SetRule(ms(2500), sliding(5, second))
+	refuse(m, 2600, 1)
+	wantValue(t, "outage over", m.Result().OutageOver, -20)
+}
+
 func TestTimeThatGoesBackAndOddOptionsDoNoHarm(t *testing.T) {
 	for _, o := range []*Options{{}, {End: -1}, {Steady: 3 * second, End: second, Bins: math.MaxInt}, {End: second, Outages: []Span{{second, 0}, {-second, second}}}} {
 		for _, r := range []*quota.Rule{{}, sliding(0, 0), sliding(1, math.MaxInt64), bucket10(0), {Algorithm: quota.TokenBucket}, {Algorithm: quota.Calendar}, {Algorithm: 9, Limit: -1}} {

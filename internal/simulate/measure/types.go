@@ -35,9 +35,9 @@ type Options struct {
 // Series is a run's course in bins of equal length, units/s.
 type Series struct {
 	Bin                      time.Duration
-	Limit                    []float64 // what the rate allows, units/s, at each bin
+	Limit                    []float64 // what the rate allows the counters seen so far, units/s
 	Offered, Admitted, Exact []float64
-	// Window is the fullest content of the true window in the bin over the limit (bucket: spent over burst).
+	// Window is the fullest content of any counter's true window in the bin over its limit (bucket: spent over burst).
 	Window []float64
 }
 
@@ -46,15 +46,15 @@ type Series struct {
 type Values struct {
 	Over, Under             float64 // percent
 	OutageOver, OutageUnder float64 // percent
-	EnforceMillis           float64
+	EnforceMillis           float64 // 0: never full
 	FalseDenials            float64 // percent
 	Offered, Admitted       float64 // units
 	Jain                    float64
 	ExactMean, AdmittedMean float64 // mean window content in the steady part, units
 }
 
-// Rate is one rate of one limit in one run, over all its counters: Over is that of the worst counter, Under that of
-// the sum of their windows.
+// Rate is one rate of one limit in one run, over all its counters: Over, OutageOver and EnforceMillis are those of the
+// worst counter, the others of all together (Under: of the sum of their windows).
 type Rate struct {
 	Limit, Title string // the limit's name; the rate as a person writes it
 	Values

@@ -1,6 +1,9 @@
 package quota
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // content is what a counter holds at its owner, by algorithm. Time only moves on.
 type content interface {
@@ -12,6 +15,8 @@ type content interface {
 	sum() float64
 	// leaves is how much of S has left h from now.
 	leaves(h time.Duration) float64
+	// regrowth is E1 and E2: straight lines to h1 and on to h2 that what leaves never lies below.
+	regrowth(h1, h2 time.Duration) (e1, e2 float64)
 	// lag is how much longer than they should units stay in S, on average.
 	lag() time.Duration
 	// until is the time until S is below x; 0 if it is.
@@ -120,8 +125,7 @@ func (w *window) put(i int64, n uint64) {
 
 func (w *window) sum() float64 { return float64(w.total) }
 
-// leaves counts the sub-buckets that are wholly within h: pods draw a straight line to it, which a burst's end at
-// the far end would lift too early.
+// leaves counts the sub-buckets that are wholly within h.
 func (w *window) leaves(h time.Duration) float64 {
 	gone := w.head - windowSlots + h.Microseconds()*subBuckets/w.micros
 	var sum uint64
@@ -129,6 +133,35 @@ func (w *window) leaves(h time.Duration) float64 {
 		sum += w.slots[i%windowSlots]
 	}
 	return float64(sum)
+}
+
+// regrowth draws the lines as steep as they can be without lying above what has left whenever a sub-bucket has: a burst
+// that leaves near a line's far end must not lift all of it.
+func (w *window) regrowth(h1, h2 time.Duration) (e1, e2 float64) {
+	const per = 1000 * subBuckets
+	knots := [2]float64{h1.Seconds(), h2.Seconds()}
+	var line, from, gone float64
+	i := w.head - windowSlots + 1
+	for k, h := range knots {
+		steep := math.Inf(1)
+		for ; i <= w.head; i++ {
+			// sub-bucket i leaves at the end of the one that follows the window's length after it
+			t := float64((i+windowSlots)*w.micros-int64(w.now)*per) / (per * 1000)
+			if t > h {
+				break
+			}
+			gone += float64(w.slots[i%windowSlots])
+			steep = min(steep, max(gone-line, 0)/max(t-from, 1e-3))
+		}
+		if !math.IsInf(steep, 1) {
+			line = min(line+steep*(h-from), max(gone, line))
+		}
+		from = h
+		if k == 0 {
+			e1 = line
+		}
+	}
+	return e1, line
 }
 
 // lag: half a sub-bucket, for a unit leaves with the whole one.

@@ -59,6 +59,8 @@ func (b *bucket) leaves(h time.Duration) float64 {
 	return min(b.rate*float64(h)/float64(time.Millisecond), b.debt)
 }
 
+func (b *bucket) regrowth(h1, h2 time.Duration) (e1, e2 float64) { return b.leaves(h1), b.leaves(h2) }
+
 func (b *bucket) lag() time.Duration { return 0 }
 
 func (b *bucket) until(x float64) time.Duration {

@@ -62,6 +62,8 @@ func (c *calendar) add(from, to Millis, n uint64, split Split) {
 func (c *calendar) sum() float64                 { return float64(c.count) }
 func (c *calendar) leaves(time.Duration) float64 { return 0 }
 
+func (c *calendar) regrowth(time.Duration, time.Duration) (e1, e2 float64) { return 0, 0 }
+
 func (c *calendar) lag() time.Duration { return 0 }
 
 func (c *calendar) until(x float64) time.Duration {

@@ -101,6 +101,7 @@ func (t *Total) Ingest(u *Usage, count bool) (increase uint64, urgent bool) {
 		from = min(max(from, p.to), to)
 	}
 	p.to = to
+	steady := p.steady(from, to)
 	if !known || u.Offset > p.offset {
 		p.rate, p.mean, p.burst = u.Demand, one(u.MeanCost), u.Burst
 		p.appended, p.offset = u.Appended, u.Offset
@@ -110,7 +111,11 @@ func (t *Total) Ingest(u *Usage, count bool) (increase uint64, urgent bool) {
 	}
 	t.wake = t.wake || silent
 	if increase > 0 {
-		t.content.add(from, to, increase, u.Split)
+		even := min(increase, steady)
+		t.content.add(from, to, even, u.Split)
+		if even < increase {
+			t.content.add(to, to, increase-even, u.Split)
+		}
 		t.total += increase
 		t.stateful = true
 	}

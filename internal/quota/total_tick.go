@@ -149,8 +149,7 @@ func (t *Total) record(m *Moment, demand, mean, burst, dt float64) Record {
 	if c, ok := t.content.(*calendar); ok {
 		r.ResetIn = c.resetIn()
 	} else {
-		r.Expire1 = t.content.leaves(time.Duration(h1))
-		r.Expire2 = t.content.leaves(time.Duration(h2))
+		r.Expire1, r.Expire2 = t.content.regrowth(time.Duration(h1), time.Duration(h2))
 	}
 	H := horizon(m.Flush, m.Tick)
 	t.pace(&r, demand, dt, H, h1/1e9, r.Remaining-t.unseen-t.admitted*m.Uplink.Seconds())

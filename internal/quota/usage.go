@@ -91,6 +91,22 @@ type podTotal struct {
 	offset   int64
 }
 
+// steadyTimes the demand that a pod reported before may come without being taken for a front.
+const steadyTimes = 2
+
+// longestSpan of a report while all is well. What an outage kept back is spread: nothing is known of it.
+const longestSpan = Millis(skipLong / time.Millisecond)
+
+// steady is how many units between two times would be no surprise. What is more came with a front, of which a report
+// does not say when it began: it is taken to have come at the report's end, since spread over the span it would
+// leave the window before its time.
+func (p *podTotal) steady(from, to Millis) uint64 {
+	if p.appended == 0 || to-from > longestSpan {
+		return math.MaxUint64
+	}
+	return uint64(steadyTimes*p.rate*p.mean*float64(to-from)/1000) + 1
+}
+
 // maxPods bounds what one counter remembers. Beyond it the slot that reported longest ago goes; its next
 // report counts from its base.
 const maxPods = 1 << 14

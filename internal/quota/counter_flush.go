@@ -10,6 +10,7 @@ const (
 	learnAfter = 500 * time.Millisecond
 	learnDecay = 60 * time.Second
 	learnFloor = 0.05 // of M: with less left, a burst would have done harm
+	tellTimes  = 1.25 // of the burst that the record knows
 )
 
 // Flush is to be called every flush period f while the counter is not Settled, at once when it is Urgent, and
@@ -34,13 +35,13 @@ func (c *Counter) Flush(now Time, f time.Duration, force bool) (entries [2]Entry
 	if !force && !c.resend && c.cutAt == 0 && c.maySkip(now, requests, offered, admitted) {
 		return entries, 0
 	}
-	return c.build(now, offered, admitted)
+	return c.build(now, f, offered, admitted)
 }
 
-func (c *Counter) build(now Time, offered, admitted uint64) (entries [2]Entry, n int) {
+func (c *Counter) build(now Time, f time.Duration, offered, admitted uint64) (entries [2]Entry, n int) {
 	c.sent = flushed{
 		cumulative: admitted, offered: offered,
-		rate: c.demand.rate, mean: c.demand.mean, at: now,
+		rate: c.demand.present(now, f), mean: c.demand.mean, at: now,
 	}
 	first := Time(c.cell.w[wFirst].Swap(0))
 	if c.first == 0 {
@@ -48,7 +49,7 @@ func (c *Counter) build(now Time, offered, admitted uint64) (entries [2]Entry, n
 	}
 	e := Entry{
 		Made: c.made, Cumulative: admitted, Base: c.base, Offered: offered,
-		Demand: c.demand.rate, MeanCost: c.demand.mean, Burst: c.burst(now),
+		Demand: c.sent.rate, MeanCost: c.demand.mean, Burst: c.burst(now),
 	}
 	newest := Time(c.cell.w[wNewest].Load())
 	if c.cutAt != 0 && c.cut > c.base && c.cut <= admitted {
@@ -166,14 +167,23 @@ func (c *Counter) learn(now Time) {
 	if cand == 0 {
 		return
 	}
-	if d := c.decision; d != nil && !d.record.Paced && d.record.Remaining >= learnFloor*d.record.Amount {
+	d := c.decision // nil: the owner is silent of the counter, since much is left
+	if d == nil || !d.record.Paced && d.record.Remaining >= learnFloor*d.record.Amount {
 		if time.Duration(int64(now)-int64(c.cell.w[wCandAt].Load())) < learnAfter {
 			return
 		}
 		c.learned, c.learnedAt = max(c.burst(now), cand), now
+		c.tell(d)
 	}
 	c.cell.w[wCand].Store(0)
 	c.evaluate(now)
+}
+
+// tell has a burst reported that the fleet does not know of: the pod's next request may be long in coming.
+func (c *Counter) tell(d *decided) {
+	if known := d != nil && c.learned <= tellTimes*d.record.Burst+one(c.demand.mean); !known {
+		c.Again()
+	}
 }
 
 // burst is the learned burst, units, as it has faded until now.

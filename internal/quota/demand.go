@@ -82,6 +82,11 @@ func (e *estimator) update(now Time, requests, offered uint64, f time.Duration) 
 	e.at, e.requests, e.offered = now, requests, offered
 }
 
+// present is the estimate now: a report that no request caused says what has become of it.
+func (e *estimator) present(now Time, f time.Duration) float64 {
+	return decay(e.rate, (time.Duration(now-e.at) - f).Seconds())
+}
+
 // meanCost smooths the units a request, so that one dear request does not swing the shares.
 func meanCost(old, sample float64) float64 {
 	if old == 0 {

@@ -40,6 +40,9 @@ func judgeCold(now Time, t *Take, v *view, o *Outcome) {
 		share = min(v.m, max(share+coldExtra, c)) // c: or one dear request would never pass
 	}
 	o.OK = own+c <= share
+	if t.Rule.Overcommit == OvercommitLearned && !t.Rule.strict(n) {
+		o.excess = float64(t.Cell.Requests()-t.Cell.w[wFlushed].Load()+1)*c - v.m/float64(n)
+	}
 	v.whole(now, o, v.m-own, c)
 	if !o.OK {
 		o.RetryAfter = v.nextWindow(now)

@@ -18,8 +18,8 @@ const (
 	horizonRest = 45 * time.Millisecond
 )
 
-// Known is the newest record of every hot or blocked counter of the partitions read, whether the pod
-// has seen the counter or not. At its bound the one furthest from its limit (of a few sampled) goes.
+// Known is the newest record of every counter of the partitions read that is hot, blocked or known to be asked in bursts, whether
+// the pod has seen the counter or not. At its bound the one furthest from its limit (of a few sampled) goes.
 // Get is safe for concurrent use with one writer.
 type Known struct {
 	mu      sync.RWMutex
@@ -44,7 +44,7 @@ func NewKnown(bound int) *Known {
 	return &Known{bound: bound, records: map[wirev1.ID]KnownRecord{}}
 }
 
-// Put takes up the records of an update: those of hot or blocked counters are remembered, others forgotten.
+// Put takes up the records of an update: those that a new slot should start from are remembered, others forgotten.
 func (k *Known) Put(partition int32, u *Update) {
 	if len(u.Records) == 0 {
 		return
@@ -53,7 +53,7 @@ func (k *Known) Put(partition int32, u *Update) {
 	defer k.mu.Unlock()
 	for i := range u.Records {
 		r := &u.Records[i]
-		if !hot(&r.Record, &u.Header) {
+		if !worth(&r.Record, &u.Header) {
 			delete(k.records, r.ID)
 			continue
 		}
@@ -65,10 +65,11 @@ func (k *Known) Put(partition int32, u *Update) {
 	}
 }
 
-// hot as ALGORITHM 9 says it, or blocked.
-func hot(r *quota.Record, h *quota.Header) bool {
+// worth says that a pod which meets the counter later should start from the record: it is hot as ALGORITHM 9 says it,
+// blocked, or knows of bursts.
+func worth(r *quota.Record, h *quota.Header) bool {
 	horizon := (h.Flush + h.Tick + horizonRest).Seconds()
-	return r.Paced || r.BlockedFor > 0 || r.Remaining < hotShare*max(r.Demand*r.MeanCost*horizon, 1)
+	return r.Paced || r.BlockedFor > 0 || r.Burst > 0 || r.Remaining < hotShare*max(r.Demand*r.MeanCost*horizon, 1)
 }
 
 // makeRoom drops the furthest from its limit of a few records, unless the newcomer is further.

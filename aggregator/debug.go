@@ -2,10 +2,15 @@ package aggregator
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/weirproxy/weir/aggregator/ingest"
 	"github.com/weirproxy/weir/aggregator/partition"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/admin"
@@ -14,6 +19,7 @@ import (
 const (
 	inspectMost    = 1000
 	inspectTimeout = time.Second
+	surveyTimeout  = 3 * time.Second
 )
 
 // debug registers what this aggregator believes: partitions, policies, and counters on demand.
@@ -25,6 +31,7 @@ func (a *Aggregator) debug() {
 		admin.WriteJSON(w, http.StatusOK, c.policyViews())
 	}))
 	a.admin.HandleDebug("GET /debug/counters", a.withCore((*core).debugCounters))
+	a.admin.HandleDebug("GET "+partition.TopPath, a.withCore((*core).debugLimits))
 }
 
 func (a *Aggregator) withCore(f func(*core, http.ResponseWriter, *http.Request)) http.Handler {
@@ -87,4 +94,65 @@ func (c *core) debugCounters(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	admin.WriteJSON(w, http.StatusOK, out)
+}
+
+// debugLimits answers ?limits= and &counters= with a partition.Top.
+func (c *core) debugLimits(w http.ResponseWriter, r *http.Request) {
+	limits, err := number(r, "limits", partition.DefaultTopLimits, 1, partition.MaxTopLimits)
+	counters, err2 := number(r, "counters", 1, 0, partition.MaxTopCounters)
+	if err := errors.Join(err, err2); err != nil {
+		admin.WriteJSON(w, http.StatusBadRequest, problem{err.Error()})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), surveyTimeout)
+	defer cancel()
+	top := partition.Top{Instance: c.cfg.Instance, Partitions: c.count.Load(), Held: []int32{}}
+	var views []partition.LimitView
+	for _, s := range c.survey(ctx, counters) {
+		top.Held = append(top.Held, s.partition)
+		views = append(views, s.views...)
+	}
+	top.Limits, top.LeftOut = partition.MergeTop(views, limits, counters)
+	admin.WriteJSON(w, http.StatusOK, top)
+}
+
+func number(r *http.Request, name string, fallback, least, most int) (int, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s: want a number from %d to %d", name, least, most)
+	}
+	return n, nil
+}
+
+type surveyed struct {
+	partition int32
+	views     []partition.LimitView
+}
+
+// survey asks all partitions that decide here, at the same time, and leaves out those that do not answer in time.
+func (c *core) survey(ctx context.Context, counters int) []surveyed {
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	var out []surveyed
+	for _, h := range c.owner.Holdings() {
+		if h.State != ingest.Live {
+			continue
+		}
+		asking.Go(func() {
+			views, err := c.owner.Survey(ctx, h.Partition, counters)
+			if err != nil {
+				return // it is being handed over, or busy
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out = append(out, surveyed{h.Partition, views})
+		})
+	}
+	asking.Wait()
+	slices.SortFunc(out, func(a, b surveyed) int { return int(a.partition - b.partition) })
+	return out
 }

@@ -134,8 +134,9 @@ func (l *loop) hold(ctx context.Context) error {
 		case f := <-l.results:
 			f()
 		case <-timer.C:
-		case i := <-l.held.inspect:
-			i.reply <- l.p.Inspect(i.query, l.now())
+		case q := <-l.held.asked:
+			q.answer(l.p, l.now())
+			close(q.answered)
 		case <-l.again:
 			return errAgain
 		case <-ctx.Done():
@@ -267,4 +268,5 @@ func (l *loop) observe(now quota.Time) {
 	l.held.gauges = g
 	l.mu.Unlock()
 	l.session.cfg.Observer.Observe(l.partition, l.p.Stats(), g)
+	l.session.cfg.Observer.Limits(l.partition, l.p.Limits(now))
 }

@@ -32,6 +32,8 @@ type Observer interface {
 	// Observe is called each second a partition and before its end; the counts of s are since the
 	// partition was claimed.
 	Observe(partition int32, s partition.Stats, g partition.Gauges)
+	// Limits is called as often with what was seen of the partition's limits, those it has now.
+	Limits(partition int32, seen []partition.Seen)
 	// Released: the partition's claim has ended.
 	Released(partition int32)
 	// Gap: usage of the partition is lost, [from, to).
@@ -70,11 +72,11 @@ type Owner struct {
 
 // held is what others may know of a partition held.
 type held struct {
-	state   string
-	since   time.Time
-	epoch   int64
-	inspect chan inspection
-	gauges  partition.Gauges
+	state  string
+	since  time.Time
+	epoch  int64
+	asked  chan question
+	gauges partition.Gauges
 }
 
 // NewOwner makes an owner of nothing yet.
@@ -97,7 +99,7 @@ var errAgain = errors.New("the usage topic was made anew")
 // Own holds one partition until ctx ends; then it hands over within the deadline and returns nil.
 // It returns an error where another owner has claimed the partition.
 func (o *Owner) Own(ctx context.Context, p int32) error {
-	h := &held{inspect: make(chan inspection), epoch: -1}
+	h := &held{asked: make(chan question), epoch: -1}
 	o.mu.Lock()
 	o.parts[p] = h
 	o.mu.Unlock()
@@ -169,27 +171,45 @@ func (o *Owner) Holds(p int32) bool {
 	return h != nil && h.state == Live
 }
 
-type inspection struct {
-	query partition.Query
-	reply chan []partition.Belief
+// question is answered on the partition's goroutine; answered is closed then.
+type question struct {
+	answer   func(p *partition.Partition, now quota.Time)
+	answered chan struct{}
 }
 
-// Inspect asks what a partition's owner believes of some counters. An error says that the partition
-// is not live here or did not answer.
-func (o *Owner) Inspect(ctx context.Context, p int32, q partition.Query) ([]partition.Belief, error) {
+// ask runs a function on the goroutine of a partition held here. An error says that it did not and will not run.
+func (o *Owner) ask(ctx context.Context, p int32, answer func(*partition.Partition, quota.Time)) error {
 	o.mu.Lock()
 	h := o.parts[p]
 	o.mu.Unlock()
 	if h == nil {
-		return nil, fmt.Errorf("partition %d is not held here; ask another aggregator", p)
+		return fmt.Errorf("partition %d is not held here; ask another aggregator", p)
 	}
-	i := inspection{q, make(chan []partition.Belief, 1)}
+	q := question{answer, make(chan struct{})}
 	select {
-	case h.inspect <- i:
-		return <-i.reply, nil
+	case h.asked <- q:
+		<-q.answered
+		return nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("partition %d does not answer: %w", p, ctx.Err())
+		return fmt.Errorf("partition %d does not answer: %w", p, ctx.Err())
 	}
+}
+
+// Inspect asks what a partition's owner believes of some counters. An error says that the partition
+// is not live here or did not answer.
+func (o *Owner) Inspect(ctx context.Context, p int32, q partition.Query) (found []partition.Belief, err error) {
+	err = o.ask(ctx, p, func(p *partition.Partition, now quota.Time) { found = p.Inspect(q, now) })
+	return found, err
+}
+
+// Survey asks what the limits of a partition hold, with so many counters of each. It is asked by steps, between which
+// the partition goes on. An error is as Inspect's.
+func (o *Owner) Survey(ctx context.Context, p int32, counters int) (views []partition.LimitView, err error) {
+	s, done := partition.NewSurvey(counters), false
+	for !done && err == nil {
+		err = o.ask(ctx, p, func(p *partition.Partition, now quota.Time) { views, done = p.Survey(s, now) })
+	}
+	return views, err
 }
 
 // say notes the partition's state, for readiness.

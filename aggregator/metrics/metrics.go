@@ -1,5 +1,5 @@
 // Package metrics owns the name of every metric that the aggregator exports. The only labels are the
-// partition and reasons that the program bounds: never a key, a client or a pod.
+// partition, reasons that the program bounds, and the limits that policies in force name: never a key, a client or a pod.
 package metrics
 
 import (
@@ -23,9 +23,11 @@ type Metrics struct {
 	gaps    *prometheus.CounterVec
 	waiting *prometheus.GaugeVec
 	gauges  map[string]*prometheus.GaugeVec
+	limits  limits
 
-	mu   sync.Mutex
-	last map[int32]partition.Stats
+	mu       sync.Mutex
+	last     map[int32]partition.Stats
+	included partition.Lags
 }
 
 // count is a counter made from one number of partition.Stats.
@@ -122,7 +124,8 @@ func New(reg prometheus.Registerer) *Metrics {
 		Help: "1 while this process waits for what the reason names; /readyz says it in words."}, []string{"reason"})
 	m.PoliciesRefused = prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "policies_refused_total", Help: "Versions of policies that were not taken into force."})
 	m.Tombstones = prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "status_tombstones_total", Help: "Pods let go after an hour of silence."})
-	reg.MustRegister(m.waiting, m.PoliciesRefused, m.Tombstones)
+	m.limits = newLimits(reg)
+	reg.MustRegister(m.waiting, m.PoliciesRefused, m.Tombstones, newInclusion(m))
 	return m
 }
 
@@ -144,6 +147,10 @@ func (m *Metrics) Observe(p int32, s partition.Stats, g partition.Gauges) {
 	for _, r := range reasons {
 		m.skipped.WithLabelValues(label, r.name).Add(max(r.value(&s)-r.value(&before), 0))
 	}
+	for i := range s.Included.Counts {
+		m.included.Counts[i] += s.Included.Counts[i] - before.Included.Counts[i]
+	}
+	m.included.Sum += s.Included.Sum - before.Included.Sum
 	m.last[p] = s
 	for _, x := range gauges {
 		m.gauges[x.name].WithLabelValues(label).Set(x.value(&g))
@@ -159,6 +166,7 @@ func (m *Metrics) Released(p int32) {
 	for _, v := range m.gauges {
 		v.DeleteLabelValues(label)
 	}
+	m.limits.observe(p, nil)
 }
 
 // Gap counts usage that was gone before it was read.

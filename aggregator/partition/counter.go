@@ -26,8 +26,9 @@ type counter struct {
 	target   *target
 	identity []byte // canonical; nil until known
 	policy   string // namespace/name, once resolved
-	limit    string
-	version  int64 // of the policy that it was resolved with
+	limit    *limit // nil until resolved with a rate
+	meter    meter  // nil: not nearly full
+	version  int64  // of the policy that it was resolved with
 	total    *quota.Total
 	saved    []store.Field // loaded, until there is a total
 	maxRate  float64       // units/s that one pod may plausibly admit
@@ -76,6 +77,7 @@ func (p *Partition) countFrom(c *counter, u *quota.Usage, first int64, appended 
 		p.stats.Units += float64(increase)
 		p.markDirty(c, first, appended)
 	}
+	p.metering(c, u, increase, now)
 	c.fresh += float64(increase)
 	urgent = urgent || c.front()
 	p.urgent = p.urgent || urgent && p.live

@@ -66,6 +66,7 @@ func (p *Partition) tick(now quota.Time) *wirev1.DecisionBatch {
 	p.sweep(now)
 	p.expireWaiting(now)
 	p.evaluate(now)
+	p.settle(now)
 	o := &p.out
 	period := p.cfg.IdleTick
 	if p.hot > 0 {
@@ -82,6 +83,7 @@ func (p *Partition) tick(now quota.Time) *wirev1.DecisionBatch {
 	o.bytes.available(now)
 	o.bytes.take(float64(proto.Size(b)))
 	b.Records = p.choose(b.Header)
+	p.said(b.Header)
 	p.stats.Batches++
 	p.stats.Records += uint64(len(b.Records))
 	return b
@@ -113,6 +115,7 @@ func (p *Partition) evaluate(now quota.Time) {
 		o.moment.Pods = c.target.live()
 		r, v := c.total.Tick(&o.moment)
 		c.decided, c.fresh = true, 0
+		p.watch(c, &r, now)
 		if v.Hot {
 			p.hot++
 			p.schedule.soon(c)

@@ -45,7 +45,7 @@ func (p *Partition) Inspect(q Query, now quota.Time) []Belief {
 		if len(out) >= q.Most {
 			break
 		}
-		if strings.HasPrefix(c.policy+"/"+c.limit, q.Limit) {
+		if strings.HasPrefix(c.limitName(), q.Limit) {
 			out = append(out, p.belief(c))
 		}
 	}
@@ -57,7 +57,7 @@ func (p *Partition) belief(c *counter) Belief {
 		ID: c.id.String(), Target: c.target.name, Phase: phaseNames[c.phase], Waiting: len(c.waiting), Dirty: c.dirty,
 	}
 	if c.policy != "" {
-		b.Limit = c.policy + "/" + c.limit
+		b.Limit = c.limitName()
 	}
 	if id, err := wirev1.DecodeIdentity(c.identity); err == nil {
 		b.Client = dimensions(id.Dimensions)
@@ -66,6 +66,13 @@ func (p *Partition) belief(c *counter) Belief {
 		b.Content, b.Left, b.Total, b.Throttled = c.total.Sum(), c.total.Left(), c.total.Admitted(), c.total.Throttled()
 	}
 	return b
+}
+
+func (c *counter) limitName() string {
+	if c.limit == nil {
+		return c.policy + "/"
+	}
+	return c.policy + "/" + c.limit.name
 }
 
 var phaseNames = [...]string{

@@ -21,12 +21,16 @@ type Partition struct {
 	stopped   error
 	watermark int64
 	appended  quota.Millis // append time of the watermark's record
+	unsaid    quota.Millis // that of the oldest report since the newest header; 0: none
 
 	policies *policy.Set
 	targets  map[string]*target
 	counters map[wirev1.ID]*counter
 	all      []*counter // the same, for walking
 	folded   map[wirev1.ID]*counter
+	limits   map[limitKey]*limit
+	metered  []*counter // those with a meter
+	settleAt quota.Time
 	pods     pods
 	report   report
 
@@ -57,7 +61,8 @@ func New(cfg Config, before store.Record, now quota.Time) *Partition {
 	p := &Partition{
 		cfg: cfg, start: before, watermark: -1,
 		targets: map[string]*target{}, counters: map[wirev1.ID]*counter{}, folded: map[wirev1.ID]*counter{},
-		pods: pods{byName: map[podKey]*pod{}},
+		limits: map[limitKey]*limit{},
+		pods:   pods{byName: map[podKey]*pod{}},
 	}
 	p.out = newOut(&p.cfg, now)
 	p.sink = sink{stored: before.Offset, storedAppended: quota.Millis(before.Appended), next: now}
@@ -102,6 +107,7 @@ func (p *Partition) SetPolicies(s *policy.Set, now quota.Time) {
 	for _, c := range slices.Clone(p.all) {
 		p.resolveAgain(c, now)
 	}
+	p.keepLimits(s)
 }
 
 // SetLive takes the live pods of targets; a target that is not named has none.

@@ -28,6 +28,9 @@ func (p *Partition) Read(offset int64, appended quota.Millis, value []byte, now 
 		p.readClaim(m.claim, offset)
 	case m.isReport:
 		p.readReport(offset, appended, now)
+		if p.live && p.unsaid == 0 {
+			p.unsaid = appended
+		}
 	}
 	p.watermark, p.appended = offset, appended
 	if !p.live && offset == p.cfg.Owner.Epoch {

@@ -28,10 +28,10 @@ func (p *Partition) resolve(c *counter, now quota.Time) {
 		c.phase = parked
 	case r.Unlimited:
 		// What the store holds of it ends here: if it is counted again, it begins empty.
-		c.phase, c.total, c.whole = exempt, nil, true
+		c.phase, c.total, c.meter, c.whole = exempt, nil, nil, true
 		p.drop(c, new(uint64))
 	default:
-		c.limit, c.maxRate = r.Limit.Name, maxRequests*float64(max(r.Limit.Cost.Max, r.Limit.Cost.Default, 1))
+		c.limit, c.maxRate = p.limitOf(r.Rate), maxRequests*float64(max(r.Limit.Cost.Max, r.Limit.Cost.Default, 1))
 		p.begin(c, r.Rule, now)
 	}
 }
@@ -45,12 +45,13 @@ func (p *Partition) begin(c *counter, rule *quota.Rule, now quota.Time) {
 		if len(c.saved) > 0 {
 			c.total.Restore(c.saved, at)
 			c.saved = nil
+			p.inherit(c, at)
 		}
 		if p.recent(now, rule.WindowAt(at)) {
 			c.total.Renew()
 		}
 	case c.total.Rule() != rule:
-		c.total.SetRule(rule)
+		p.reamount(c, rule, at)
 	}
 	c.phase = live
 	p.release(c, now)

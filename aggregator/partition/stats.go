@@ -17,6 +17,8 @@ type Stats struct {
 	Flushes, FlushedCounters, FlushErrors, Losses, Loads uint64
 	// Folded are entries charged to an overflow counter at a full target.
 	Folded uint64
+	// Included, of headers that include new reports: how long before, owner time, the oldest of those was appended.
+	Included Lags
 }
 
 // Gauges say how things are.

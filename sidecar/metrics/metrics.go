@@ -104,7 +104,7 @@ func New(reg prometheus.Registerer, s Sources) *Metrics {
 		readErrors:    f.counters("read_errors_total", "Failures to read a topic, each retried.", "topic"),
 		refusals:      f.counters("limit_refusals_total", "Requests that a limit refused (enforced) or would have refused (shadow).", "policy", "limit", "mode"),
 		degraded:      f.gauges("degraded_reason", "1 for each reason why the sidecar is degraded.", "reason"),
-		decisionAge:   f.gauges("decision_age_seconds", "Age of the newest decision header, of the last quarter second; -1: none.", "partition"),
+		decisionAge:   f.gauges("decision_age_seconds", "Age of the newest decision header when last looked at, each 250 ms; -1: none.", "partition"),
 		decisionMax:   f.gauges("decision_age_max_seconds", "Largest age that the newest decision header reached in the last minute; -1: none yet.", "partition"),
 		policyVersion: f.gauges("policy_version", "Version in force of each policy: its offset in the policy topic.", "policy"),
 	}

@@ -166,11 +166,11 @@ func (p *pods) expire(before Millis) {
 	}
 }
 
-// supersede takes away the demand of the pod's other slots of the same run: the counter lives in the newest.
+// supersede takes away the demand of the pod's earlier slots, and of its earlier runs: the counter lives in the newest.
 func (p *pods) supersede(k podKey) {
 	for i := range p.list {
 		o := &p.list[i]
-		if o.key.pod == k.pod && o.key.epoch == k.epoch && o.key.made < k.made {
+		if o.key.pod == k.pod && (o.key.epoch != k.epoch || o.key.made < k.made) {
 			o.rate, o.burst = 0, 0
 		}
 	}

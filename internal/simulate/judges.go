@@ -79,7 +79,7 @@ func (j *judges) change(w *world) {
 		if err != nil {
 			continue
 		}
-		if r, ok := w.policies.set.Resolve(id); ok && !r.Unlimited && r.Rule.Amount() != c.rule.Amount() {
+		if r, ok := w.policies.set.Resolve(id); ok && !r.Unlimited && (r.Rule.Limit != c.rule.Limit || r.Rule.Burst != c.rule.Burst) {
 			c.rule = r.Rule
 			c.meter.SetRule(w.at(), r.Rule)
 		}

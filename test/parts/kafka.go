@@ -20,11 +20,18 @@ type KafkaOpts struct {
 	Heap string
 	// Properties are added to server.properties and win over what is there.
 	Properties map[string]string
+	// Via is the host:port of a proxy, for which the broker has a second
+	// listener: clients that come by it are told to keep to the proxy, since
+	// Kafka itself says where its brokers are. See Behind.
+	Via string
 }
 
 // Kafka is a real broker, its own controller (KRaft), that creates no topic
 // unasked. Its topics and records outlive Stop, Kill and Restart.
 type Kafka struct{ *Server }
+
+// Behind returns the host:port that the proxy of KafkaOpts.Via leads to.
+func (k *Kafka) Behind() string { return loopback(k.ports[2]) }
 
 // StartKafka starts a broker and returns when it serves clients. The very first
 // start on a machine takes some seconds more: see kafkaWarm.
@@ -52,7 +59,7 @@ func kafkaLibs(t T) string {
 func kafkaPlan(dir string, opts KafkaOpts, command func(data, props string) (*exec.Cmd, error)) plan {
 	return plan{
 		name:  "kafka",
-		ports: 2,
+		ports: 3,
 		command: func(ports []int) (*exec.Cmd, error) {
 			// New ports are a new broker: the old one never served.
 			home := filepath.Join(dir, fmt.Sprint(ports[0]))
@@ -60,7 +67,7 @@ func kafkaPlan(dir string, opts KafkaOpts, command func(data, props string) (*ex
 			if err := os.MkdirAll(data, 0o755); err != nil {
 				return nil, err
 			}
-			text := kafkaProperties(ports[0], ports[1], data, opts.Properties)
+			text := kafkaProperties(ports, data, opts)
 			if err := os.WriteFile(props, []byte(text), 0o644); err != nil {
 				return nil, err
 			}
@@ -70,13 +77,16 @@ func kafkaPlan(dir string, opts KafkaOpts, command func(data, props string) (*ex
 	}
 }
 
-func kafkaProperties(client, controller int, data string, more map[string]string) string {
+// kafkaProperties renders server.properties; ports are of clients, of the
+// controller, and of clients that come through a proxy.
+func kafkaProperties(ports []int, data string, opts KafkaOpts) string {
+	client, controller := loopback(ports[0]), loopback(ports[1])
 	props := map[string]string{
 		"process.roles":                  "broker,controller",
 		"node.id":                        "1",
-		"controller.quorum.voters":       "1@" + loopback(controller),
-		"listeners":                      "CLIENT://" + loopback(client) + ",CONTROLLER://" + loopback(controller),
-		"advertised.listeners":           "CLIENT://" + loopback(client),
+		"controller.quorum.voters":       "1@" + controller,
+		"listeners":                      "CLIENT://" + client + ",CONTROLLER://" + controller,
+		"advertised.listeners":           "CLIENT://" + client,
 		"inter.broker.listener.name":     "CLIENT",
 		"controller.listener.names":      "CONTROLLER",
 		"listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -97,7 +107,12 @@ func kafkaProperties(client, controller int, data string, more map[string]string
 		// 128 MiB of the heap by default.
 		"log.cleaner.dedupe.buffer.size": "8388608",
 	}
-	maps.Copy(props, more)
+	if opts.Via != "" {
+		props["listeners"] += ",PROXIED://" + loopback(ports[2])
+		props["advertised.listeners"] += ",PROXIED://" + opts.Via
+		props["listener.security.protocol.map"] += ",PROXIED:PLAINTEXT"
+	}
+	maps.Copy(props, opts.Properties)
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(props)) {
 		fmt.Fprintf(&b, "%s=%s\n", key, props[key])

@@ -30,8 +30,11 @@ type World struct {
 	Kafka    *parts.Kafka
 	Redis    *parts.Redis
 	Upstream *parts.Upstream
-	Pods     []*Pod
-	Owners   []*Owner
+	// Where set, weir's programs reach Kafka and Redis through these alone. A test itself goes straight.
+	KafkaProxy, RedisProxy *parts.Proxy
+
+	Pods   []*Pod
+	Owners []*Owner
 }
 
 // Pod is an Envoy with its sidecar.
@@ -70,12 +73,33 @@ func New(t parts.T) *World {
 func Settled(t parts.T, pods, owners int, policies ...string) *World {
 	t.Helper()
 	w := New(t)
+	w.Kafka = parts.StartKafka(t, parts.KafkaOpts{})
+	w.Redis = parts.StartRedis(t, parts.RedisOpts{})
+	w.settle(pods, owners, policies)
+	return w
+}
+
+// Proxied is Settled with Kafka and Redis behind proxies, in which a test puts faults.
+func Proxied(t parts.T, pods, owners int, policies ...string) *World {
+	t.Helper()
+	w := New(t)
+	proxies := parts.StartToxiproxy(t)
+	w.KafkaProxy, w.RedisProxy = proxies.Proxy("kafka"), proxies.Proxy("redis")
+	w.Kafka = parts.StartKafka(t, parts.KafkaOpts{Via: w.KafkaProxy.Addr()})
+	w.KafkaProxy.To(w.Kafka.Behind())
+	w.Redis = parts.StartRedis(t, parts.RedisOpts{})
+	w.RedisProxy.To(w.Redis.Addr())
+	w.settle(pods, owners, policies)
+	return w
+}
+
+// settle starts all but the servers, in order.
+func (w *World) settle(pods, owners int, policies []string) {
+	w.T.Helper()
 	for i, p := range policies {
 		w.Write(fmt.Sprintf("p%d.yaml", i), p)
 	}
-	w.Kafka = parts.StartKafka(t, parts.KafkaOpts{})
-	w.Redis = parts.StartRedis(t, parts.RedisOpts{})
-	w.Upstream = parts.StartUpstream(t)
+	w.Upstream = parts.StartUpstream(w.T)
 	w.EnsureTopics()
 	for range owners {
 		w.AddOwner()
@@ -84,13 +108,28 @@ func Settled(t parts.T, pods, owners int, policies ...string) *World {
 		w.AddPod()
 	}
 	w.Ready()
-	return w
+}
+
+// brokers is where weir's programs find Kafka.
+func (w *World) brokers() string {
+	if w.KafkaProxy != nil {
+		return w.KafkaProxy.Addr()
+	}
+	return w.Kafka.Addr()
+}
+
+// store is where aggregators find Redis.
+func (w *World) store() string {
+	if w.RedisProxy != nil {
+		return w.RedisProxy.Addr()
+	}
+	return w.Redis.Addr()
 }
 
 // EnsureTopics makes the four topics, as an installation's first step does.
 func (w *World) EnsureTopics() {
 	w.T.Helper()
-	p := parts.Program(w.T, "weir-aggregator", "topics", "ensure", "--kafka-brokers", w.Kafka.Addr(),
+	p := parts.Program(w.T, "weir-aggregator", "topics", "ensure", "--kafka-brokers", w.brokers(),
 		"--topics-partitions", "4", "--topics-replication", "1")
 	if err := p.Wait(Patience); err != nil {
 		w.T.Fatalf("topics ensure: %v\n%s", err, p.Output())
@@ -119,7 +158,7 @@ func (w *World) AddOwner(flags ...string) *Owner {
 	o := &Owner{Name: fmt.Sprintf("aggregator-%d", len(w.Owners)), Admin: w.address()}
 	o.Args = []string{
 		"run", "--instance", o.Name, "--policies", w.Policies, "--identity-key-file", w.Key,
-		"--kafka-brokers", w.Kafka.Addr(), "--redis-addresses", w.Redis.Addr(),
+		"--kafka-brokers", w.brokers(), "--redis-addresses", w.store(),
 		"--topics-partitions", "4", "--topics-replication", "1", "--admin-address", "tcp://" + o.Admin,
 	}
 	o.Args = append(o.Args, flags...)
@@ -144,7 +183,7 @@ func (w *World) AddPod() *Pod {
 	w.Must(os.MkdirAll(p.State, 0o750))
 	p.Args = []string{
 		"run", "--listen", "unix://" + p.Socket, "--target", Target, "--identity-key-file", w.Key,
-		"--kafka-brokers", w.Kafka.Addr(), "--pod-namespace", "shop", "--pod-name", p.Name,
+		"--kafka-brokers", w.brokers(), "--pod-namespace", "shop", "--pod-name", p.Name,
 		"--state-dir", p.State, "--admin-address", "tcp://" + p.Admin,
 	}
 	w.Pods = append(w.Pods, p)

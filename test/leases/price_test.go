@@ -79,9 +79,12 @@ func (c cell) mean(run func(seed uint64) cost) cost {
 	return sum
 }
 
-// least is the part of an even load of part of the limit that no scheme can admit which never exceeds the limit and waits for
-// nobody (theorem 4): as many pods as there are units left can admit the next request.
-func least(each, part float64) float64 { return 100 * max(0, 1-each/(1+each*part)) }
+// least is what any scheme that never exceeds the limit and waits for nobody refuses, of what an exact limiter would
+// admit of an even load of part of the limit, % (theorem 4): as many pods as there are units left can admit the next request.
+func least(each, part float64) float64 {
+	admitted := min(part, part*each/(1+part*each))
+	return 100 * (1 - admitted/min(part, 1))
+}
 
 // leaseFor is what the tables use.
 func leaseFor(window time.Duration) time.Duration {
@@ -110,7 +113,7 @@ func held(c cell) cost { return c.leases(UntilSettled) }
 // TestLeasesPrice prints what leases cost next to today's Strict. Each cell is even / Zipf / hopping load.
 func TestLeasesPrice(t *testing.T) {
 	toRead(t)
-	t.Log("| W | M/n | 0.7x: least | Strict under | leases under | 3x: Strict over | leases over | Strict under | leases under | records/s | grants/s |")
+	t.Log("| W | M/n | 0.7x, under: least | Strict | leases | 3x, over: Strict | leases | under: least | Strict | leases | records/s | grants/s |")
 	for _, w := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
 		for _, each := range []float64{0.5, 1, 4, 20, 100, 1000} {
 			c := cell{window: w, lease: leaseFor(w), each: each, seeds: 3}
@@ -118,8 +121,8 @@ func TestLeasesPrice(t *testing.T) {
 			_, belowHeld, _ := row(c, 0.7, held)
 			over, above, records := row(c, 3, cell.strict)
 			overHeld, aboveHeld, grants := row(c, 3, held)
-			t.Logf("| %v | %v | %.0f | %s | %s | %s | %s | %s | %s | %s | %s |", w, each, least(each, 0.7),
-				below, belowHeld, over, overHeld, above, aboveHeld, records, grants)
+			t.Logf("| %v | %v | %.0f | %s | %s | %s | %s | %.0f | %s | %s | %s | %s |", w, each, least(each, 0.7),
+				below, belowHeld, over, overHeld, least(each, 3), above, aboveHeld, records, grants)
 		}
 	}
 }
@@ -153,11 +156,11 @@ func TestWhatLeasesCost(t *testing.T) {
 			}
 		}
 	}
-	for _, each := range []float64{0.5, 1} {
-		c := cell{window: time.Second, lease: 250 * time.Millisecond, each: each, seeds: 3}
-		c.load = shapes(0.7 * float64(c.limit()))[0]
-		if r, floor := held(c), least(each, 0.7); r.under < floor-5 { // the floor is of means
-			t.Errorf("M/n %v: under %.1f %%, which cannot be below %.1f %%", each, r.under, floor)
+	for _, x := range []struct{ each, part float64 }{{0.5, 0.7}, {1, 0.7}, {0.5, 3}, {1, 3}} {
+		c := cell{window: time.Second, lease: 250 * time.Millisecond, each: x.each, seeds: 3}
+		c.load = shapes(x.part * float64(c.limit()))[0]
+		if r, floor := held(c), least(x.each, x.part); r.under < floor-5 { // the floor is one of means
+			t.Errorf("M/n %v, %v of the limit: under %.1f %%, which cannot be below %.1f %%", x.each, x.part, r.under, floor)
 		}
 	}
 }

@@ -91,6 +91,7 @@ func MergeTop(views []LimitView, n, counters int) (top []LimitView, leftOut int)
 		v.Top, v.Owners = slices.Clone(v.Top), slices.Clone(v.Owners)
 		byName[k] = &v
 	}
+	top = []LimitView{}
 	for _, v := range byName {
 		sortCounters(v.Top)
 		v.Top = v.Top[:min(len(v.Top), counters)]

@@ -142,6 +142,22 @@ func TestLeasesLength(t *testing.T) {
 	}
 }
 
+// TestLeasesVariants prints what each variant costs, W = 1 s: what is safer costs next to nothing more while nothing fails.
+func TestLeasesVariants(t *testing.T) {
+	toRead(t)
+	for _, each := range []float64{1, 20, 1000} {
+		line := fmt.Sprintf("| %v |", each)
+		for _, hold := range []Hold{UntilVoid, UntilWindow, UntilSettled} {
+			run := func(c cell) cost { return c.leases(hold) }
+			c := cell{window: time.Second, lease: leaseFor(time.Second), each: each, seeds: 3}
+			_, below, _ := row(c, 0.7, run)
+			over, above, _ := row(c, 3, run)
+			line += fmt.Sprintf(" %s; %s; over %s |", below, above, over)
+		}
+		t.Log(line)
+	}
+}
+
 // Where a fleet has units to spare leases cost little below the limit, and nowhere do they exceed it; where it has fewer units than
 // pods no scheme of this kind can do better than least.
 func TestWhatLeasesCost(t *testing.T) {

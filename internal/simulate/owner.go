@@ -124,18 +124,14 @@ func (o *owner) step() {
 			o.load(ids)
 		}
 	}
+	if o.leaving != nil && o.p.HandedOver() && (o.lastSent || !o.p.Live()) || o.p.Stopped() != nil {
+		o.end()
+		return
+	}
 	if now >= o.p.NextFlush() || o.leaving != nil {
 		o.flush()
 	}
 	o.tick()
-	if err := o.p.Stopped(); err != nil {
-		o.end()
-		return
-	}
-	if o.leaving != nil && o.lastSent && o.p.HandedOver() {
-		o.end()
-		return
-	}
 	o.plan()
 }
 
@@ -272,8 +268,8 @@ func (o *owner) wake() { o.step() }
 func (o *owner) plan() {
 	now := o.w.now
 	next := max(o.p.NextFlush(), now+quota.Time(time.Millisecond))
-	if at, ok := o.p.NextTick(now); ok {
-		next = min(next, max(at, now))
+	if at, ok := o.p.NextTick(now); ok && o.leaving == nil {
+		next = min(next, max(at, now+quota.Time(wakeUp)))
 	}
 	if o.loadAfter > now {
 		next = min(next, o.loadAfter)

@@ -16,9 +16,11 @@ type Standing struct {
 	// Age since that header's receipt; Lead is what is added to it (delta0).
 	Age, Lead time.Duration
 
-	Left  float64 // X: what may be left of the amount by now
-	Grown float64 // what of Left has come back since the header
-	Share float64 // s
+	Left float64 // X: what may be left of the amount by now
+	// Guessed is what of Left no owner has promised: the regrowth of a sliding window past the curve's second knot and, if
+	// Renewed, all of it, since a renewed record's lines are those of when it was made.
+	Guessed float64
+	Share   float64 // s
 	// Counted is u, the admitted units that the header does not include; of a cold counter, all in its own window.
 	Counted float64
 	// Most is what Counted may become by an answer now: Share*Left + Pace + Beyond + Rounding.
@@ -51,14 +53,25 @@ func (c *Counter) Standing(now Time) Standing {
 	}
 	since := v.renew(now, c.fresh)
 	s.Age, s.Left = time.Duration(since), v.curve(since+v.lead, true)
-	s.Grown = max(s.Left-v.r, 0)
+	s.Guessed = v.guessed(since+v.lead, s.Renewed)
 	s.Counted = float64(int64(c.cell.Admitted() - v.inc))
 	if v.reset != 0 && now >= v.reset {
-		s.Counted, s.Left, s.Grown = float64(c.cell.own(c.cell.ownNumber(now, &v))), v.m, 0
+		s.Counted, s.Left, s.Guessed = float64(c.cell.own(c.cell.ownNumber(now, &v))), v.m, 0
 	}
 	s.limit(&v, since)
 	s.Most = s.Share*s.Left + s.Pace + s.Beyond + s.Rounding
 	return s
+}
+
+func (v *view) guessed(age float64, renewed bool) float64 {
+	known := v.r
+	if _, h2 := knots(v.w); !renewed {
+		known = v.curve(min(age, h2), true)
+	}
+	if v.has(flagBucket) || v.has(flagCalendar) {
+		return 0
+	}
+	return max(v.curve(age, true)-known, 0)
 }
 
 // coldStanding: an even share of an untouched amount.

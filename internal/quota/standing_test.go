@@ -69,6 +69,16 @@ func TestStandingNamesTheHeaderItStandsOn(t *testing.T) {
 		t.Errorf("a header that renews it: %+v", s)
 	}
 	near(t, "left", s.Left, 58, 0)
+	near(t, "guessed", s.Guessed, 0, 0)
+	f.wait(time.Millisecond)
+	r := decision(f.Rule(), 60, 100)
+	r.Expire1, r.Expire2 = 5, 5
+	f.told(r)
+	f.wait(time.Second / 3) // the second knot
+	near(t, "guessed of a record", f.Standing(f.now).Guessed, (f.Standing(f.now).Left - 65), 1e-9)
+	f.heard()
+	f.wait(30 * time.Millisecond)
+	near(t, "guessed of a renewed record", f.Standing(f.now).Guessed, 2.5, 1e-9)
 	f.wait(DefaultStaleAfter + 1)
 	if s := f.Standing(f.now); s.Basis != BasisFallback || s.Most != 0 {
 		t.Errorf("no fresh header: %+v", s)

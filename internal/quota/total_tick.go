@@ -193,7 +193,7 @@ func (t *Total) share(r *Record, m *Moment, demand float64, strict bool) {
 	}
 	if strict {
 		r.ShareSum += max(n-active, 0) * min(r.Epsilon, r.Level)
-	} else {
+	} else if math.IsInf(r.Level, 1) {
 		// Where next to nobody is active, shares are even: else every idle pod would take what the few leave.
 		r.ShareSum = max(r.ShareSum, n*r.Epsilon)
 	}

@@ -308,7 +308,7 @@ func TestSharesSumToOne(t *testing.T) {
 		if sum > 0 && extra > alpha+1e-9 {
 			t.Fatalf("idle pods add %v, alpha is %v of Gsum", extra, alpha)
 		}
-		if sum+extra > 2 {
+		if math.IsInf(r.Level, 1) && sum+extra > 2 {
 			t.Fatalf("all pods' shares sum to %v", sum+extra)
 		}
 	})

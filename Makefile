@@ -99,8 +99,8 @@ test-system: parts ## The whole system on a real Envoy, Kafka and Redis (RUN=reg
 	$(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./test/...)
 
 .PHONY: test-long
-test-long: parts ## The same with soak, fault and scale tests that take long
-	WEIR_LONG=1 $(GO) test -p 1 -count=1 -timeout 120m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./test/...)
+test-long: parts ## The same with soak, fault, scale and all simulations, which take long
+	WEIR_LONG=1 $(GO) test -p 1 -count=1 -timeout 180m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./internal/simulate/... ./test/...)
 
 .PHONY: bench
 bench: ## Benchmarks of the hot paths (BENCH=regexp PKG=./sidecar/...)

@@ -113,20 +113,24 @@ func (o *Owner) Owns(partition int32) bool {
 	return false
 }
 
-// OwnerTotals returns each counter's total as its owner has it.
+// OwnerTotals returns each counter's total as its owner has it. One that no report has named since its
+// owner took over is not among them.
 func (w *World) OwnerTotals() (map[CounterName]uint64, error) {
 	out := map[CounterName]uint64{}
 	answered := false
 	for _, o := range w.Owners {
 		var found []struct {
-			Limit, Dimensions string
-			Total             uint64
+			Limit, Dimensions, Phase string
+			Total                    uint64
 		}
 		if getJSON("http://"+o.Admin+"/debug/counters?most=1000", &found) != nil {
 			continue // it may have been killed
 		}
 		answered = true
 		for _, c := range found {
+			if c.Phase != "live" {
+				continue
+			}
 			_, client, _ := strings.Cut(c.Dimensions, "=")
 			out[CounterName{path.Base(c.Limit), client}] += c.Total
 		}

@@ -104,6 +104,13 @@ func (a *asker) ask(w *world, at time.Duration, pod int) {
 			exact = c.meter.Exact(at, c.cost) && exact
 		}
 	}
+	a.src.tally.Offered++
+	if !passes {
+		a.src.tally.Refused++
+	}
+	if !exact {
+		a.src.tally.ExactRefused++
+	}
 	for i := range a.charge {
 		c := &a.charge[i]
 		if c.cost == 0 {

@@ -95,6 +95,9 @@ func (w *world) result(seed uint64) *measure.Run {
 	for _, j := range w.judges.rates {
 		r.Rates = append(r.Rates, j.meter.Result())
 	}
+	for _, src := range w.traffic {
+		r.Sources = append(r.Sources, src.tally)
+	}
 	return r
 }
 

@@ -1,11 +1,13 @@
 package simulate
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/weirproxy/weir/internal/quota"
+	"github.com/weirproxy/weir/internal/simulate/measure"
 	"github.com/weirproxy/weir/internal/simulate/scenario"
 )
 
@@ -23,6 +25,7 @@ type source struct {
 	pods    alias
 	clients alias
 	asks    []request // by client
+	tally   measure.Source
 }
 
 func newSource(w *world, s *scenario.Source, index int) *source {
@@ -30,6 +33,7 @@ func newSource(w *world, s *scenario.Source, index int) *source {
 		w: w, s: s, index: index, rng: rand.New(rand.NewPCG(w.rng.Uint64(), uint64(index))), //nolint:gosec // not negative
 		pods: newAlias(s.Weights),
 	}
+	src.tally.Name = sourceName(s, index)
 	for i := range max(s.Clients, 1) {
 		src.asks = append(src.asks, newRequest(w.policies.policy, s, s.ClientName(i)))
 	}
@@ -40,6 +44,17 @@ func newSource(w *world, s *scenario.Source, index int) *source {
 	src.setRate()
 	src.plan()
 	return src
+}
+
+// sourceName is what a person knows the source by.
+func sourceName(s *scenario.Source, index int) string {
+	switch {
+	case s.Client == "":
+		return fmt.Sprint("source ", index+1)
+	case s.Clients > 1:
+		return fmt.Sprintf("%s (%d clients)", s.Client, s.Clients)
+	}
+	return s.Client
 }
 
 // setRate takes the rate at next.

@@ -10,6 +10,8 @@ type Summary struct {
 	Seed  uint64
 	Runs  int
 	Rates []RateSummary
+	// Sources of traffic, in the scenario's order.
+	Sources []SourceSummary
 	// Requests of a run, mean.
 	Requests float64
 	// A second.
@@ -23,6 +25,12 @@ type RateSummary struct {
 	EnforceMillis, FalseDenials, Jain Stat
 	// Means: units of a run, and counters.
 	Offered, Admitted, Counters float64
+}
+
+// SourceSummary is one source of traffic over the runs: percent of its requests.
+type SourceSummary struct {
+	Name                  string
+	Refused, ExactRefused Stat
 }
 
 // Summarize sums up runs of one scenario, whose rates come in the same order.
@@ -44,7 +52,29 @@ func Summarize(runs []*Run) *Summary {
 	for i := range rates {
 		s.Rates = append(s.Rates, summarizeRate(ratesAt(runs, i)))
 	}
+	s.Sources = summarizeSources(runs)
 	return s
+}
+
+// summarizeSources of runs of one scenario, which have the same ones.
+func summarizeSources(runs []*Run) []SourceSummary {
+	if len(runs) == 0 {
+		return nil
+	}
+	var out []SourceSummary
+	for i, s := range runs[0].Sources {
+		percent := func(part func(Source) uint64) Stat {
+			return newStat(collect(runs, func(r *Run) float64 {
+				return 100 * float64(part(r.Sources[i])) / float64(r.Sources[i].Offered) // NaN: nothing came
+			}), largest)
+		}
+		out = append(out, SourceSummary{
+			Name:         s.Name,
+			Refused:      percent(func(s Source) uint64 { return s.Refused }),
+			ExactRefused: percent(func(s Source) uint64 { return s.ExactRefused }),
+		})
+	}
+	return out
 }
 
 func summarizeRate(rates []*Rate) RateSummary {

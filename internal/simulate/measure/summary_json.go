@@ -27,6 +27,9 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	if !single {
 		o.value("limits", append([]RateSummary{}, s.Rates...))
 	}
+	if len(s.Sources) > 1 {
+		o.value("sources", s.Sources)
+	}
 	return o.close()
 }
 
@@ -36,6 +39,15 @@ func (r RateSummary) MarshalJSON() ([]byte, error) {
 	o.value("limit", r.Limit)
 	o.value("rate", r.Title)
 	r.measures(o)
+	return o.close()
+}
+
+// MarshalJSON writes what part of a source's requests was refused, and would have been by an exact limiter.
+func (s SourceSummary) MarshalJSON() ([]byte, error) {
+	o := new(object)
+	o.value("source", s.Name)
+	o.stat("refused_percent", s.Refused)
+	o.stat("exact_refused_percent", s.ExactRefused)
 	return o.close()
 }
 

@@ -161,3 +161,23 @@ func TestEveryMeasureOfEveryRateIsHeld(t *testing.T) {
 		}
 	}
 }
+
+// What becomes of each source's requests is told where there are several, beside what an exact limiter would have
+// refused.
+func TestSourcesAreSummedUpApart(t *testing.T) {
+	runs := []*Run{
+		{Seed: 1, Sources: []Source{{"abuser", 100, 98, 97}, {"honest", 50, 0, 0}}},
+		{Seed: 2, Sources: []Source{{"abuser", 200, 192, 194}, {"honest", 0, 0, 0}}},
+	}
+	s := Summarize(runs)
+	if got := s.Sources[0]; got.Name != "abuser" || got.Refused.Mean != 97 || got.ExactRefused.Worst != 97 {
+		t.Errorf("the abuser: %+v", got)
+	}
+	if got := s.Sources[1].Refused.Mean; got != 0 {
+		t.Errorf("of the honest %v %% were refused", got)
+	}
+	text, err := json.Marshal(s)
+	if err != nil || !strings.Contains(string(text), `"sources":[{"source":"abuser","refused_percent":97,`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -62,10 +62,18 @@ type Rate struct {
 	Series   *Series // of all counters together
 }
 
+// Source is what became of the requests of one source of traffic: how many came, were refused, and would have been by
+// an exact limiter of all rates on the same requests.
+type Source struct {
+	Name                           string
+	Offered, Refused, ExactRefused uint64
+}
+
 // Run is one run.
 type Run struct {
 	Seed     uint64
 	Rates    []Rate
+	Sources  []Source
 	Requests uint64
 	// Messages a second, over the run.
 	UsageMessages, UsageEntries, DecisionRecords, DecisionBatches float64

@@ -248,6 +248,12 @@ func remarks(results []Result) []string {
 				lines = append(lines, fmt.Sprintf("%s: during the fault %s %% over, %s %% under.", subject(r, rate), over, under))
 			}
 		}
+		if len(r.Sources) > 1 {
+			for _, src := range r.Sources {
+				lines = append(lines, fmt.Sprintf("%s: refused of %s %s %%, by an exact limiter %s %%.", printable(r.Name),
+					printable(src.Name), figure(src.Refused.Mean, 1), figure(src.ExactRefused.Mean, 1)))
+			}
+		}
 		for _, m := range r.Misses {
 			lines = append(lines, fmt.Sprintf("%s: reference missed: %s.", subject(r, &measure.RateSummary{Limit: m.Limit, Title: m.Rate}), m))
 		}

@@ -62,15 +62,24 @@ func TestOlderRecordsAreIgnored(t *testing.T) {
 	if f.Apply(old, decision(f.Rule(), 90, 100), f.now, &f.rnd) {
 		t.Error("took an older sequence")
 	}
+}
+
+// ALGORITHM 7, number 7: an owner that has been replaced is no longer heard, however new its sequence.
+func TestRecordsOfAReplacedOwnerAreRefused(t *testing.T) {
+	f := newFixture(perSecond(100), 1)
+	f.told(decision(f.Rule(), 10, 100))
 	claim := f.header()
 	claim.Epoch, claim.Sequence = 2, 1
+	f.fresh.Observe(claim)
 	if !f.Apply(claim, decision(f.Rule(), 50, 100), f.now, &f.rnd) {
 		t.Error("refused a newer owner")
 	}
-	stale := f.header() // ALGORITHM 7, number 7: epoch 1 again
+	stale := f.header() // epoch 1 again
+	stale.Sequence += 100
 	if f.Apply(stale, decision(f.Rule(), 90, 100), f.now, &f.rnd) {
 		t.Error("took a record of the owner before")
 	}
+	near(t, "left", f.State(f.now).Left, 50, 0)
 }
 
 // ALGORITHM 9: a fresh header without a record renews the one a pod holds.

@@ -143,7 +143,8 @@ func TestCalendarSplitsAtReset(t *testing.T) {
 	}
 }
 
-// An exhausted day ends for checks at midnight itself, without waiting for the control goroutine or the owner.
+// ALGORITHM 7, number 5, pod side: an exhausted day ends for checks at midnight itself, without waiting for the control
+// goroutine or the owner.
 func TestCalendarOpensAtReset(t *testing.T) {
 	f := newFixture(daily(100), 1)
 	_, end := PeriodAt(Day, time.UTC, d0)

@@ -221,6 +221,7 @@ func TestBucketAgreesWithAnExactOne(t *testing.T) {
 	})
 }
 
+// ALGORITHM 7, number 5: a fixed window ends at its reset, and what came before it stays there.
 func TestCalendarCountsByPeriod(t *testing.T) {
 	rule := daily(100)
 	_, end := PeriodAt(Day, time.UTC, d0)

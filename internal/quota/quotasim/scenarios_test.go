@@ -86,7 +86,7 @@ func scenarios() []scenario {
 	}
 }
 
-// TestScenarios: weir's own code against the references of the stand-alone simulator, with the slack that
+// ALGORITHM 7, number 6 (with internal/simulate, which runs all of them on whole agents): weir's own code against the references of the stand-alone simulator, with the slack that
 // their file grants to few runs: 2 points or 25 %.
 func TestScenarios(t *testing.T) {
 	runs := 3.0

@@ -93,10 +93,10 @@ func (w *world) newTopic() {
 	old := w.owner()
 	old.leave(func() { w.after(takeover, func() { w.startOwner() }) })
 	for _, p := range w.pods {
-		p := p
+
 		w.after(w.uniform(w.s.Network.Downlink)+topicLooked, func() {
 			if !p.dead {
-				p.drive.UsageTopic(w.log.id)
+				p.usageTopic()
 				p.step()
 			}
 		})

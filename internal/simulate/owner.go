@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -20,6 +21,8 @@ const (
 	loadPause = 100 * time.Millisecond
 	// takeover is from an owner's leaving until the next one claims.
 	takeover = 100 * time.Millisecond
+	// fencedPause is how long an aggregator leaves a partition alone that it was refused although nobody else has it.
+	fencedPause = 8 * time.Second
 )
 
 // decision is one batch in the log.
@@ -38,12 +41,12 @@ type owner struct {
 	next int64                // offset to be read
 
 	policies  *policy.Set
-	live      map[string]int
 	loadAfter quota.Time
 	stepAt    quota.Time
 	dead      bool
 	stalled   bool
-	leaving   func() // called once all is handed over
+	slow      time.Duration // it reads so late, and its calls to the store take so much longer, each way
+	leaving   func()        // called once all is handed over
 	lastSent  bool
 	held      []func() // what came while it was stalled
 }
@@ -80,7 +83,7 @@ func (o *owner) claim() {
 		return
 	}
 	o.cfg.Owner.Epoch = w.appendUsage(value, w.uniform(w.s.Network.Uplink)/2)
-	w.after(2*storeWay, o.writeClaim)
+	w.after(2*storeWay+2*o.slow, o.writeClaim)
 }
 
 func (o *owner) writeClaim() {
@@ -88,10 +91,14 @@ func (o *owner) writeClaim() {
 	if o.dead {
 		return
 	}
+	if store.LogID(w.log.id) != o.cfg.Owner.LogID { // the topic was made anew since
+		o.end()
+		return
+	}
 	before, err := w.store.Claim(o.cfg.Owner)
 	switch {
 	case errors.Is(err, store.ErrFenced):
-		o.dead = true
+		o.end()
 		return
 	case err != nil:
 		w.after(loadPause, o.writeClaim)
@@ -100,6 +107,9 @@ func (o *owner) writeClaim() {
 	o.next = w.log.first
 	if at, ok := partition.ReplayFrom(before, o.cfg.Owner.LogID); ok {
 		o.next = min(w.log.at(at), before.Offset+1)
+	}
+	if w.hooks.claimed != nil {
+		w.hooks.claimed(o, before)
 	}
 	o.p = partition.New(o.cfg, before, w.now)
 	o.step()
@@ -139,7 +149,13 @@ func (o *owner) end() {
 	o.dead = true
 	if o.leaving != nil {
 		o.leaving()
+		return
 	}
+	o.w.after(fencedPause, func() {
+		if o == o.w.owner() {
+			o.w.startOwner()
+		}
+	})
 }
 
 func (o *owner) read() {
@@ -150,7 +166,7 @@ func (o *owner) read() {
 	o.next = max(o.next, w.log.first)
 	for o.next < w.log.end() && !o.p.Backlogged() {
 		r := &w.log.records[o.next-w.log.first]
-		if r.readable > w.now {
+		if r.readable+quota.Time(o.slow) > w.now {
 			return
 		}
 		o.p.Read(o.next, r.appended, r.value, w.now)
@@ -234,9 +250,9 @@ func (o *owner) later(f func()) {
 
 func (o *owner) load(ids []wirev1.ID) {
 	w := o.w
-	w.after(storeWay, func() {
+	w.after(storeWay+o.slow, func() {
 		saved, err := w.store.Load(lane, ids)
-		w.after(storeWay, func() {
+		w.after(storeWay+o.slow, func() {
 			o.later(func() {
 				if err != nil {
 					o.loadAfter = w.now + quota.Time(loadPause)
@@ -255,10 +271,44 @@ func (o *owner) flush() {
 	if f == nil {
 		return
 	}
-	w.after(storeWay, func() {
-		err := w.store.Flush(f)
-		w.after(storeWay, func() { o.later(func() { o.p.Flushed(err, w.now) }) })
+	w.after(storeWay+o.slow, func() {
+		err := o.write(f)
+		w.after(storeWay+o.slow, func() { o.later(func() { o.p.Flushed(err, w.now) }) })
 	})
+}
+
+// write takes a flush to the store, and returns what the owner hears of it.
+func (o *owner) write(f *store.Flush) error {
+	w := o.w
+	if w.lost(w.chance.flushLate) {
+		late := copyOf(f)
+		w.after(w.late(), func() { _ = o.put(late) })
+		return errStoreTimeout
+	}
+	if err := o.put(f); err != nil || !w.lost(w.chance.flushUnanswered) {
+		return err
+	}
+	return errStoreTimeout
+}
+
+var errStoreTimeout = fmt.Errorf("simulated: %w in time", store.ErrUnavailable)
+
+func (o *owner) put(f *store.Flush) error {
+	err := o.w.store.Flush(f)
+	if o.w.hooks.flushed != nil {
+		o.w.hooks.flushed(o, err)
+	}
+	return err
+}
+
+// copyOf keeps a flush beyond its owner's use of it.
+func copyOf(f *store.Flush) *store.Flush {
+	out := *f
+	out.Counters = slices.Clone(f.Counters)
+	for i := range out.Counters {
+		out.Counters[i].Fields = slices.Clone(out.Counters[i].Fields)
+	}
+	return &out
 }
 
 // wake has the owner look at what changed around it.

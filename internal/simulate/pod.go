@@ -33,6 +33,9 @@ type pod struct {
 	drive   *agent.Driver
 	askers  []*asker // by source
 	dead    bool
+	cut     bool        // its reports reach no broker
+	gaveUp  bool        // it ended with something unreported, after drainFor
+	log     bus.TopicID // of weir.usage, as far as it knows
 	lastUp  quota.Time
 	down    quota.Time // the newest arrival of a decision
 	stepAt  quota.Time // 0: none is planned
@@ -54,7 +57,7 @@ func (w *world) startPod(index int, name string) *pod {
 	p.drive.Policy("installation", 0, w.policies.installation())
 	p.drive.Policy(policyKey, w.policies.version, w.policies.record)
 	p.drive.PoliciesRead()
-	p.drive.UsageTopic(w.log.id)
+	p.usageTopic()
 	p.down = w.now + quota.Time(w.uniform(w.s.Network.Downlink))
 	w.queue.put(p.down, p.catchUp)
 	if index < len(w.pods) {
@@ -66,15 +69,21 @@ func (w *world) startPod(index int, name string) *pod {
 	return p
 }
 
+// usageTopic tells the pod which topic weir.usage is now.
+func (p *pod) usageTopic() {
+	p.log = p.w.log.id
+	p.drive.UsageTopic(p.log)
+}
+
 // catchUp reads what is retained of the decisions.
 func (p *pod) catchUp() {
 	if p.dead {
 		return
 	}
 	oldest := p.w.now - quota.Time(newPodReads)
-	for _, d := range p.w.history {
-		if d.at >= oldest {
-			p.drive.Decisions(lane, d.value, d.appended)
+	for i := range p.w.history {
+		if d := &p.w.history[i]; d.at >= oldest {
+			p.take(d)
 		}
 	}
 	p.drive.CaughtUp(lane)
@@ -117,9 +126,19 @@ func (p *pod) hear(d *decision, at quota.Time) {
 		if p.dead || !p.ready {
 			return // what comes before the end of the topic is read is in what catchUp reads
 		}
-		p.drive.Decisions(lane, d.value, d.appended)
+		p.take(d)
 		p.step()
 	})
+}
+
+// take hands a batch to the agent.
+func (p *pod) take(d *decision) {
+	take := func() { p.drive.Decisions(lane, d.value, d.appended) }
+	if p.w.hooks.heard != nil {
+		p.w.hooks.heard(p, d, take)
+		return
+	}
+	take()
 }
 
 // kill ends the pod at once, with all it has not reported.
@@ -138,7 +157,7 @@ func (p *pod) drain() {
 	}
 	if done := p.drive.Drain(); done || p.w.now >= p.limit {
 		p.drive.Leave()
-		p.dead = true
+		p.dead, p.gaveUp = true, !done
 		p.drained()
 		return
 	}
@@ -182,21 +201,31 @@ func (p *pod) arrive(value []byte, sent quota.Time, read, back time.Duration, do
 				return
 			}
 			a.Took = time.Duration(w.now - sent)
+			if a.Err == nil && w.hooks.acknowledged != nil {
+				w.hooks.acknowledged(p, value)
+			}
 			done(a)
 			p.step()
 		})
 	}
+	away := w.brokerDown || p.cut
 	switch {
-	case w.brokerDown && time.Duration(w.now-sent) >= produceTimeout:
+	case away && time.Duration(w.now-sent) >= produceTimeout:
 		answer(0, bus.Ack{Err: errTimeout})
-	case w.brokerDown:
+	case away:
 		w.after(min(w.brokerWait(), produceTimeout-time.Duration(w.now-sent)), func() { p.arrive(value, sent, read, back, done) })
 	case w.lost(w.chance.usageLoss):
 		answer(back, bus.Ack{Err: errTimeout})
+	case w.lost(w.chance.usageLate):
+		p.appendLate(value, sent, read)
+		answer(back, bus.Ack{Err: errTimeout})
 	default:
-		offset := w.appendUsage(value, read)
+		offset := p.append(value, sent, read)
 		if w.lost(w.chance.usageDuplicate) {
-			offset = w.appendUsage(value, read)
+			offset = p.append(value, sent, read)
+		}
+		if w.lost(w.chance.usageRepeat) {
+			p.appendLate(value, sent, read)
 		}
 		if w.lost(w.chance.ackLoss) {
 			answer(back, bus.Ack{Err: errTimeout})
@@ -204,6 +233,25 @@ func (p *pod) arrive(value []byte, sent quota.Time, read, back time.Duration, do
 		}
 		answer(back, bus.Ack{Offset: offset, Appended: w.appendTime()})
 	}
+}
+
+// append puts a report into the log.
+func (p *pod) append(value []byte, sent quota.Time, read time.Duration) (offset int64) {
+	offset = p.w.appendUsage(value, read)
+	if p.w.hooks.appended != nil {
+		p.w.hooks.appended(p, value, sent, offset)
+	}
+	return offset
+}
+
+// appendLate does so after a while, if it is the same log then and the broker is there.
+func (p *pod) appendLate(value []byte, sent quota.Time, read time.Duration) {
+	w, id := p.w, p.w.log.id
+	w.after(w.late(), func() {
+		if id == w.log.id && !w.brokerDown {
+			p.append(value, sent, read)
+		}
+	})
 }
 
 // appendUsage puts a record into the log and lets owners read it.

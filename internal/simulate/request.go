@@ -96,7 +96,7 @@ func (a *asker) match(w *world, client int) {
 }
 
 // ask sends one request and has its answer measured.
-func (a *asker) ask(w *world, at time.Duration, pod int) {
+func (a *asker) ask(w *world, at time.Duration, p *pod, index int) {
 	passes := a.probe.Check()
 	exact := true
 	for i := range a.charge {
@@ -130,6 +130,11 @@ func (a *asker) ask(w *world, at time.Duration, pod int) {
 		case !passes:
 			answer = measure.RefusedElsewhere
 		}
-		c.meter.Offer(at, pod, c.cost, would, answer)
+		c.meter.Offer(at, index, c.cost, would, answer)
+		if answer == measure.Admitted && w.hooks.charged != nil {
+			if id, ok := a.probe.Charged(i); ok {
+				w.hooks.charged(p, id, c.cost)
+			}
+		}
 	}
 }

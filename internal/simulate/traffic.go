@@ -105,7 +105,7 @@ func (s *source) arrive() {
 	if p != nil {
 		a := p.asker(s, client)
 		for range s.s.Batch {
-			a.ask(s.w, at, index)
+			a.ask(s.w, at, p, index)
 		}
 		s.w.tally.requests += uint64(s.s.Batch) //nolint:gosec // not negative
 		p.checked()

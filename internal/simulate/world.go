@@ -52,12 +52,25 @@ type world struct {
 	judges     judges
 	cells      *cells
 	chance     chance
+	hooks      hooks
 	tally      tally
 	err        error
 }
 
 // chance of a message to be lost, repeated, and so on.
-type chance struct{ usageLoss, usageDuplicate, ackLoss, decisionLoss float64 }
+type chance struct {
+	usageLoss, usageDuplicate, ackLoss, decisionLoss float64
+	// Of a report: appended up to latest after its pod gave it up; or appended a second time so late.
+	usageLate, usageRepeat float64
+	// Of a write to the store: it comes up to latest after its owner gave it up; or its answer is lost.
+	flushLate, flushUnanswered float64
+}
+
+// latest is how late a message may come.
+const latest = 1500 * time.Millisecond
+
+// late is how late one comes.
+func (w *world) late() time.Duration { return w.uniform(scenario.Delay{Max: latest}) }
 
 // tally of messages.
 type tally struct{ usage, batches, records, requests uint64 }

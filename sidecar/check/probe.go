@@ -1,6 +1,9 @@
 package check
 
 import (
+	"slices"
+
+	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/quota"
 	"github.com/weirproxy/weir/sidecar/match"
 )
@@ -61,6 +64,15 @@ func (p *Probe) Check() bool {
 
 // Hits are the counters that Match found, for reading alone, until the next Match.
 func (p *Probe) Hits() []match.Hit { return p.scratch.matched.Hits }
+
+// Charged is the counter that the last Check asked for a hit: its own, or the limit's overflow counter. False: it found
+// no room at all, and was not asked.
+func (p *Probe) Charged(hit int) (wirev1.ID, bool) {
+	if i := slices.Index(p.scratch.hits, hit); !p.settled && i >= 0 {
+		return p.scratch.slots[i].ID, true
+	}
+	return wirev1.ID{}, false
+}
 
 // Refused reports whether the last Check found the rate of a hit exhausted; a hit without a slot never is.
 func (p *Probe) Refused(hit int) bool {

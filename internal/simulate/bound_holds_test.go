@@ -19,14 +19,12 @@ import (
 // boundSeed draws the scenarios.
 const boundSeed = 2026
 
-const undisturbed = "none"
-
 // troubles are what may befall messages without leaving the bound's ground.
 var troubles = []struct {
 	name   string
 	change func(*scenario.Scenario)
 }{
-	{undisturbed, func(*scenario.Scenario) {}},
+	{"none", func(*scenario.Scenario) {}},
 	{"reports lost", faulty(scenario.UsageLoss)},
 	{"reports twice", faulty(scenario.UsageDuplicate)},
 	{"acknowledgements lost", faulty(scenario.AckLoss)},
@@ -90,7 +88,6 @@ func TestTheBoundHolds(t *testing.T) {
 	}
 	var all found
 	total := map[string]*found{}
-	var lines lineTable
 	for _, trouble := range troubles {
 		total[trouble.name] = new(found)
 	}
@@ -98,16 +95,12 @@ func TestTheBoundHolds(t *testing.T) {
 		b := holdTo(t, s.Scenario)
 		total[s.trouble].add(&b.found)
 		all.add(&b.found)
-		if s.trouble == undisturbed {
-			lines.add(s.Scenario, b)
-		}
 	}
 	for _, trouble := range troubles {
 		t.Logf("%-22s %s", trouble.name, total[trouble.name])
 	}
 	t.Logf("%-22s %s", "all", &all)
 	t.Logf("closest: %s", &all.closest)
-	t.Logf("the line of ALGORITHM 5: %s", &lines)
 	if all.over < 500 || all.admissions < 10_000 {
 		t.Errorf("hardly a window was full: %s", &all)
 	}

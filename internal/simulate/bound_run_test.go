@@ -17,7 +17,6 @@ type bound struct {
 	down   time.Duration // from a tick to the log, at least
 	newest int64         // watermark that any pod went by
 	looked int64
-	most   float64 // units that the window ever held
 	sums   map[uint64]float64
 	found  found
 }
@@ -53,15 +52,10 @@ func (b *bound) look(admitted []*podTruth) error {
 		b.newest = max(b.newest, p.last.Watermark)
 	}
 	now := b.now()
-	if len(admitted) == 0 || now == b.looked {
+	if len(admitted) == 0 || now == b.looked || float64(b.all.after(now-b.window)) < fullEnough*b.limit {
 		return nil
 	}
 	b.looked = now
-	held := float64(b.all.after(now - b.window))
-	b.most = max(b.most, held)
-	if held < fullEnough*b.limit {
-		return nil
-	}
 	if err := b.share(); err != nil {
 		return err
 	}

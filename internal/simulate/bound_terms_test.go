@@ -32,6 +32,7 @@ type stand struct {
 	quota.Standing
 	at    int64
 	told  int     // the pod's units that the header includes
+	deaf  bool    // more than the pod knows
 	room  float64 // Q: what is left of the amount, as much as the owner and the pod may think
 	loose bool    // without a fresh header, or on a record that a lost one should have replaced
 }
@@ -70,6 +71,7 @@ func (b *bound) note(p *podTruth) error {
 			s.room = b.limit
 		default:
 			s.told = p.told(s.Watermark)
+			s.deaf = s.Counted > float64(len(p.times)-s.told)+slip
 			s.room = b.room(&s)
 		}
 	}
@@ -170,12 +172,13 @@ func (b *bound) terms() terms {
 // idleShares is what the shares of pods that one decision does not know may add to its sum: alpha.
 const idleShares = 0.1
 
-// share holds drift to what it is for: by one record and its own header, shares are parts of one whole.
+// share holds drift to what it is for: by one record and its own header, shares are parts of one whole. A pod that has not
+// heard of its newest report's acknowledgement has its share by an older one, and is left out.
 func (b *bound) share() error {
 	clear(b.sums)
 	for _, p := range b.pods {
 		s := &p.last
-		if s.Basis != quota.BasisDecision || s.Renewed || s.loose {
+		if s.Basis != quota.BasisDecision || s.Renewed || s.loose || s.deaf {
 			continue
 		}
 		b.sums[s.Sequence] += s.Share

@@ -97,6 +97,17 @@ func (c *Counter) thin() {
 	}
 }
 
+// waits is since when units are reported that the decision does not include; 0: there are none.
+func (c *Counter) waits() Time {
+	switch {
+	case len(c.pending) > 0:
+		return c.pending[0].from
+	case c.inflight:
+		return c.sent.from
+	}
+	return 0
+}
+
 // evaluate computes the view from all that the counter knows, and publishes it.
 func (c *Counter) evaluate(now Time) {
 	v := view{period: c.period & ownNumbers, mean: 1, at: now}
@@ -105,8 +116,6 @@ func (c *Counter) evaluate(now Time) {
 	c.ruleView(&v, now)
 	if strict {
 		v.flags |= flagStrict
-	} else {
-		v.lead = float64(c.fresh.lead)
 	}
 	if c.decision != nil {
 		c.recordView(&v, now)
@@ -139,6 +148,7 @@ func (c *Counter) recordView(v *view, now Time) {
 	v.flags |= flagRecord
 	v.phi = c.decision.phi
 	v.at = c.decision.header.Received
+	v.since = c.waits()
 	v.inc, v.incOffers = max(c.included.cumulative, c.cut), c.included.offered
 	v.mean = one(c.included.mean)
 	if c.included.at == 0 {

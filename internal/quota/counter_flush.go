@@ -44,6 +44,9 @@ func (c *Counter) build(now Time, f time.Duration, offered, admitted uint64) (en
 		rate: c.demand.present(now, f), mean: c.demand.mean, at: now,
 	}
 	first := Time(c.cell.w[wFirst].Swap(0))
+	if c.sent.from = first; first == 0 {
+		c.sent.from = now
+	}
 	if c.first == 0 {
 		c.first = first
 	}
@@ -69,6 +72,7 @@ func (c *Counter) build(now Time, f time.Duration, offered, admitted uint64) (en
 	}
 	c.sent.late = entries[n-1].Age + entries[n-1].Span/2
 	c.inflight, c.resend = true, false
+	c.cell.setSince(c.waits())
 	c.cell.w[wFlushed].Store(c.demand.requests)
 	c.cell.w[wFlushAt].Store(uint64(now))
 	c.expect()
@@ -95,7 +99,7 @@ func (c *Counter) maySkip(now Time, requests, offered, admitted uint64) bool {
 	}
 	var v view
 	c.cell.read(&v)
-	x := v.curve(v.renew(now, c.fresh)+v.lead, true)
+	x := v.curve(v.renew(now, c.fresh)+v.lead(c.fresh), true)
 	if x <= 2*v.lam || offered-c.sent.offered != admitted-c.sent.cumulative {
 		return false
 	}
@@ -132,7 +136,7 @@ func (c *Counter) Acknowledge(offset int64, appended Millis, now Time) {
 	} else {
 		c.pending = append(c.pending, r)
 	}
-	if c.take(c.watermark()) {
+	if c.take(c.watermark()) || c.decision != nil {
 		c.evaluate(now)
 	}
 }

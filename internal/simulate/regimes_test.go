@@ -23,6 +23,8 @@ var bars = map[string]struct {
 	"C1":  {true, at(7), at(7)},
 	"C2":  {true, at(30), at(5)},
 	"C3":  {true, at(10), at(3)},
+	"D1":  {true, at(-40), at(45)},
+	"D2":  {true, at(110), at(20)},
 	"E1":  {true, at(35), at(12)},
 	"K1":  {true, at(5), at(4)},
 	"K2":  {true, at(6), at(5)},

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"time"
+
 	"go.uber.org/zap"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
@@ -54,9 +56,30 @@ func (a *Agent) hearTargets(targets []*wirev1.TargetHeader) {
 	}
 }
 
+// longestLag is how old this pod's usage may be that a header does not include. Checks count it against the
+// share: where the owner or a broker is behind for longer, or usage cannot be written while decisions can,
+// they would soon refuse whatever comes. A header that is so far behind is as good as none.
+const longestLag = time.Second
+
 // apply lets a header and its records reach the counters.
 func (a *Agent) apply(h *hearing, u *feed.Update) {
 	now := a.now()
+	a.builder.Header(h.partition, u.Header)
+	since := a.builder.Awaited(h.partition, u.Header.Watermark)
+	if since != 0 && time.Duration(now-since) > longestLag {
+		a.metrics.Ignored(string(feed.Lag), 1)
+	} else {
+		a.decide(h, u, now)
+	}
+	for _, id := range u.Wanted {
+		if s := a.ledger.Find(id); s != nil && s.Partition == h.partition {
+			a.builder.Want(s)
+		}
+	}
+}
+
+// decide puts a header and its records in force.
+func (a *Agent) decide(h *hearing, u *feed.Update, now quota.Time) {
 	h.noteAge(now)
 	first := !h.live
 	if first {
@@ -69,7 +92,6 @@ func (a *Agent) apply(h *hearing, u *feed.Update) {
 		h.fresh.Observe(u.Header)
 		h.live = true
 	})
-	a.builder.Header(h.partition, u.Header)
 	if first {
 		a.applyKnown(h, now)
 	}
@@ -80,11 +102,6 @@ func (a *Agent) apply(h *hearing, u *feed.Update) {
 	}
 	if !u.Header.Deferred { // else it renews nothing, and includes nothing either
 		a.builder.Included(h.partition, u.Header.Watermark, func(s *ledger.Slot) { s.Counter.Include(now, &a.rnd) })
-	}
-	for _, id := range u.Wanted {
-		if s := a.ledger.Find(id); s != nil && s.Partition == h.partition {
-			a.builder.Want(s)
-		}
 	}
 }
 

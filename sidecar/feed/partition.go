@@ -21,11 +21,12 @@ const (
 	OldSequence Ignored = "old_sequence" // repeated or late
 	Watermark   Ignored = "watermark"    // the watermark went back
 	BadRecord   Ignored = "bad_record"   // one record of a batch that is otherwise good
+	Lag         Ignored = "lag"          // behind this pod's own usage
 )
 
 // AllIgnored lists the reasons.
 func AllIgnored() []Ignored {
-	return []Ignored{Malformed, Fingerprint, LogID, OldEpoch, OldSequence, Watermark, BadRecord}
+	return []Ignored{Malformed, Fingerprint, LogID, OldEpoch, OldSequence, Watermark, BadRecord, Lag}
 }
 
 // Update is a batch in the pod's own terms. Received of its header is on the pod's clock.

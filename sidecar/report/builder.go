@@ -55,8 +55,9 @@ type lane struct {
 	sent     bool
 	epoch    int64 // owner epoch of the newest header
 	flush    time.Duration
-	awaiting []awaited // by offset
-	reached  int64     // newest watermark that includes reports
+	awaiting []awaited  // by offset
+	reached  int64      // newest watermark that includes reports
+	unsent   quota.Time // since when usage could not be sent, or may not have arrived; 0: all has
 }
 
 // awaited is an acknowledged report that no watermark has reached.
@@ -64,6 +65,7 @@ type awaited struct {
 	offset int64
 	slots  []*ledger.Slot
 	times  Times // zero: told already
+	since  quota.Time
 }
 
 // New returns a builder with nothing to report.
@@ -152,8 +154,31 @@ func (b *Builder) SetLogID(logID []byte) {
 	}
 	b.logID = bytes.Clone(logID)
 	for _, l := range b.lanes {
-		l.awaiting, l.reached = nil, -1
+		l.awaiting, l.reached, l.unsent = nil, -1, 0
 	}
+}
+
+// Awaited is when the oldest usage was handed over, or should have been, that a header of this watermark
+// does not include; 0: there is none.
+func (b *Builder) Awaited(partition int32, watermark int64) quota.Time {
+	l := b.lane(partition)
+	since := l.unsent
+	if l.inFlight != nil {
+		since = older(since, l.inFlight.since)
+	}
+	for i := range l.awaiting {
+		if l.awaiting[i].offset > watermark {
+			since = older(since, l.awaiting[i].since)
+		}
+	}
+	return since
+}
+
+func older(a, b quota.Time) quota.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Included calls f for each counter in a report that the watermark has reached, once a report.
@@ -194,6 +219,7 @@ func (l *lane) await(a awaited) {
 	first, second := l.awaiting[0], &l.awaiting[1]
 	second.slots = union(first.slots, second.slots)
 	second.times = earlier(first.times, second.times)
+	second.since = older(first.since, second.since)
 	l.awaiting = slices.Delete(l.awaiting, 0, 1)
 }
 

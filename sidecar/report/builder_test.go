@@ -406,3 +406,42 @@ func TestEstimatesDoNotTakeASlowLogForABurst(t *testing.T) {
 		t.Errorf("demand = %v/s after 2 s of 100/s", d)
 	}
 }
+
+// What no header includes is as old as the first report that held it, whatever became of that one.
+func TestAwaitedIsAsOldAsTheFirstReportThatHeldIt(t *testing.T) {
+	p := newPod(0)
+	want := func(watermark int64, since quota.Time) {
+		t.Helper()
+		if got := p.b.Awaited(0, watermark); got != since {
+			t.Errorf("at watermark %d usage awaits a header since %v, want %v", watermark, got, since)
+		}
+	}
+	want(9, 0)
+	p.spend(2, 1)
+	lost := p.flush(0, true)
+	want(9, start)
+	p.b.Failed(lost)
+	want(9, start)
+	p.now += 100 * ms
+	p.b.Acknowledged(p.flush(0, true), 5, 0, p.now)
+	want(4, start)
+	want(5, 0)
+	p.spend(2, 1)
+	p.now += 100 * ms
+	p.flush(0, true)
+	want(5, start+200*ms)
+	p.b.Included(0, 5, func(*ledger.Slot) {})
+	want(5, start+200*ms)
+}
+
+// Usage that cannot even be handed over awaits a header too.
+func TestUsageThatCannotBeSentIsAwaited(t *testing.T) {
+	p := newPod(0)
+	p.spend(2, 1)
+	p.ledger.TakeDirty(p.b.Mark)
+	p.b.Observe(0, p.now)
+	p.b.Observe(0, p.now+100*ms)
+	if got := p.b.Awaited(0, 9); got != start {
+		t.Errorf("awaits a header since %v, want %v", got, start)
+	}
+}

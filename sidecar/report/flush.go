@@ -25,6 +25,7 @@ type Report struct {
 	epoch int64
 	logID []byte
 	times Times
+	since quota.Time
 }
 
 type line struct {
@@ -55,7 +56,7 @@ func (b *Builder) Flush(partition int32, now quota.Time, force bool) (r *Report,
 	l.sent = true
 	r = &Report{
 		Partition: partition, Value: f.encode(), Entries: len(f.lines),
-		Urgent: urgent && !due, lines: f.lines, epoch: l.epoch, logID: b.logID, times: f.times,
+		Urgent: urgent && !due, lines: f.lines, epoch: l.epoch, logID: b.logID, times: f.times, since: now,
 	}
 	l.inFlight = r
 	if r.Value == nil {
@@ -102,7 +103,13 @@ func (l *lane) observe(now quota.Time) bool {
 }
 
 // Observe is to be called instead of Flush while reports cannot be sent at all.
-func (b *Builder) Observe(partition int32, now quota.Time) { b.lane(partition).observe(now) }
+func (b *Builder) Observe(partition int32, now quota.Time) {
+	l := b.lane(partition)
+	l.observe(now)
+	if len(l.dirty) > 0 {
+		l.unsent = older(l.unsent, now)
+	}
+}
 
 // Wait is how long until some partition's flush is due; 0: one is. Urgent counters may come before.
 func (b *Builder) Wait(now quota.Time) time.Duration {
@@ -129,16 +136,19 @@ func (b *Builder) Acknowledged(r *Report, offset int64, appended quota.Millis, n
 	}
 	if bytes.Equal(r.logID, b.logID) {
 		l := b.lane(r.Partition)
+		r.since, l.unsent = older(l.unsent, r.since), 0
 		if offset <= l.reached { // the header came before the acknowledgement
 			b.tell(&r.times)
 		}
-		l.await(awaited{offset, slots, r.times})
+		l.await(awaited{offset, slots, r.times, r.since})
 	}
 	b.settle(r)
 }
 
 // Failed says that the report may not be in the log. Its counters stay dirty.
 func (b *Builder) Failed(r *Report) {
+	l := b.lane(r.Partition)
+	l.unsent = older(l.unsent, r.since)
 	for _, line := range r.lines {
 		line.slot.Counter.Lost()
 		line.slot.Wanted = line.slot.Wanted || line.identity

@@ -76,3 +76,38 @@ func settledTotal(t *testing.T, w *world.World, limit string) (total int) {
 	})
 	return total
 }
+
+// Usage cannot be written while decisions can (rights, a full disk, too few replicas): pods fall back to
+// their own shares, nobody far below a limit is refused, and all is counted once it can be.
+func TestUsageCannotBeWritten(t *testing.T) {
+	w := world.Settled(t, 3, 1, toxicsPolicy)
+	a := newAccount(w)
+	run := w.Start(0, toxicsSources()...)
+	phase(run, 2*time.Second)
+	before := run.Result().Of("bravo").Denied
+	largestRecord(w, "10")
+	phase(run, outage)
+	largestRecord(w, "1048588")
+	if n := run.Result().Of("bravo").Denied - before; n > 20 {
+		t.Errorf("%d of about %.0f refused at a third of the limit", n, eachClientLimit/3*outage.Seconds())
+	}
+	phase(run, 2*time.Second)
+	run.Stop()
+	res := run.Wait()
+	expectClean(t, res.Total())
+	a.enter(res)
+	a.compare(t, leeway{})
+}
+
+// largestRecord sets max.message.bytes of weir.usage.
+func largestRecord(w *world.World, bytes string) {
+	w.T.Helper()
+	config := sarama.NewConfig()
+	config.Version = sarama.V4_0_0_0
+	admin, err := sarama.NewClusterAdmin([]string{w.Kafka.Addr()}, config)
+	w.Must(err)
+	defer func() { _ = admin.Close() }()
+	w.Must(admin.IncrementalAlterConfig(sarama.TopicResource, "weir.usage", map[string]sarama.IncrementalAlterConfigsEntry{
+		"max.message.bytes": {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &bytes},
+	}, false))
+}

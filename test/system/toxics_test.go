@@ -17,9 +17,6 @@ import (
 type scenario struct {
 	name string
 	do   func(f *trouble)
-	// lags: owners fall seconds behind the log, and pods refuse more than they should, since they count
-	// what no decision includes.
-	lags bool
 }
 
 const delay = 200 * time.Millisecond
@@ -61,7 +58,7 @@ var slowKafka = scenario{name: "Kafka slowed to 3 kB a second", do: func(f *trou
 	f.last()
 	f.grows("weir_sidecar_reports_coalesced_total", 3)
 	f.w.KafkaProxy.Remove(slow)
-}, lags: true}
+}}
 
 // away is a server that first falls silent, as behind a broken network, and then refuses.
 func away(p *parts.Proxy, f *trouble, shows string) {
@@ -93,7 +90,7 @@ var ownerKilled = scenario{name: "the owner killed while Kafka is slow", do: fun
 	f.w.StartOwner(o)
 	phase(f.run, f.length/2)
 	f.w.KafkaProxy.Remove(slow)
-}, lags: true}
+}}
 
 var podKilled = scenario{name: "a pod killed while Kafka takes 400 ms", do: func(f *trouble) {
 	f.w.KafkaProxy.Add(parts.Latency(delay))
@@ -206,7 +203,7 @@ func (h held) expect(t *testing.T, s scenario) {
 	if h.acme > 1.3 {
 		t.Errorf("%s: %.2f times the limit over %v", s.name, h.acme, h.length)
 	}
-	if !s.lags && h.refused*20 > h.all {
+	if h.refused*20 > h.all {
 		t.Errorf("%s: %d of %d refused at a third of the limit", s.name, h.refused, h.all)
 	}
 }

@@ -102,6 +102,10 @@ test-system: parts ## The whole system on a real Envoy, Kafka and Redis (RUN=reg
 test-long: parts ## The same with soak, fault, scale and all simulations, which take long
 	WEIR_LONG=1 $(GO) test -p 1 -count=1 -timeout 180m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./internal/simulate/... ./test/...)
 
+.PHONY: h2spec
+h2spec: $(BIN)/h2spec ## The check server's HTTP/2 against h2spec, strict
+	WEIR_H2SPEC=$(abspath $<) $(GO) test -count=1 -v -run TestH2spec ./sidecar/extauthz/unary
+
 .PHONY: bench
 bench: ## Benchmarks of the hot paths (BENCH=regexp PKG=./sidecar/...)
 	$(GO) test -p 1 -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(or $(PKG),$$($(GO) list ./... | grep -v '^$(MODULE)/test/system'))
@@ -196,9 +200,12 @@ toxiproxy: $(BIN)/toxiproxy-server ## Build the TCP proxy that delays, slows and
 $(BIN)/toxiproxy-server: $(TOOLS_PIN)
 	$(call BUILD_TOOL,github.com/Shopify/toxiproxy/v2/cmd/server)
 
+$(BIN)/h2spec: $(TOOLS_PIN)
+	$(call BUILD_TOOL,github.com/summerwind/h2spec/cmd/h2spec)
+
 ##@ Others
 
 .PHONY: help
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+		/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

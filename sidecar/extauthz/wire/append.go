@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Field numbers of a CheckResponse and of the messages in it.
+const (
+	deniedField   protowire.Number = 2
+	okField       protowire.Number = 3
+	metadataField protowire.Number = 4
+
+	deniedStatus  protowire.Number = 1
+	deniedHeaders protowire.Number = 2
+	deniedBody    protowire.Number = 3
+	okHeaders     protowire.Number = 6 // response_headers_to_add
+)
+
+// overwrite is OVERWRITE_IF_EXISTS_OR_ADD. append_action is always set: unset, a filter appends to what
+// the service said.
+const overwrite = 2
+
+// prefixed puts the length of what was appended since at before it.
+func prefixed(dst []byte, at int) []byte {
+	var memory [10]byte
+	length := protowire.AppendVarint(memory[:0], uint64(len(dst)-at))
+	return slices.Insert(dst, at, length...)
+}
+
+// appendText appends a string, or bytes, as a field.
+func appendText[T string | []byte](dst []byte, num protowire.Number, v T) []byte {
+	dst = protowire.AppendTag(dst, num, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(len(v)))
+	return append(dst, v...)
+}
+
+// appendHeader appends a HeaderValueOption as field num. The value is in two parts.
+func appendHeader(dst []byte, num protowire.Number, name, value string, tail []byte) []byte {
+	long := len(value) + len(tail)
+	header := 1 + protowire.SizeBytes(len(name)) + 1 + protowire.SizeBytes(long)
+	dst = protowire.AppendTag(dst, num, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(1+protowire.SizeBytes(header)+2))
+	dst = protowire.AppendTag(dst, 1, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(header))
+	dst = appendText(dst, 1, name)
+	dst = protowire.AppendTag(dst, 2, protowire.BytesType)
+	dst = protowire.AppendVarint(dst, uint64(long))
+	dst = append(append(dst, value...), tail...)
+	dst = protowire.AppendTag(dst, 3, protowire.VarintType)
+	return protowire.AppendVarint(dst, overwrite)
+}
+
+// appendNumber appends a header whose value ends in a number.
+func appendNumber(dst []byte, num protowire.Number, name, value string, n int64) []byte {
+	var memory [20]byte
+	return appendHeader(dst, num, name, value, strconv.AppendInt(memory[:0], n, 10))
+}
+
+// appendItemHeader appends a service limit item of the draft; item is all of it up to the first number.
+func appendItemHeader(dst []byte, num protowire.Number, item string, remaining, reset int64) []byte {
+	var memory [48]byte
+	tail := strconv.AppendInt(memory[:0], remaining, 10)
+	tail = append(tail, ";t="...)
+	tail = strconv.AppendInt(tail, reset, 10)
+	return appendHeader(dst, num, "ratelimit", item, tail)
+}
+
+// appendItem appends an entry of a Struct with a text.
+func appendItem(dst []byte, name, text string) []byte {
+	dst = protowire.AppendTag(dst, 1, protowire.BytesType)
+	at := len(dst)
+	dst = appendText(dst, 1, name)
+	dst = protowire.AppendTag(dst, 2, protowire.BytesType)
+	inner := len(dst)
+	dst = prefixed(appendText(dst, textKind, text), inner)
+	return prefixed(dst, at)
+}

@@ -25,6 +25,7 @@ type Counter struct {
 	decision  *decided // in force; nil: cold
 	learned   float64
 	learnedAt Time
+	late      Time // until then decisions come too late to tell a burst from the load
 
 	period    uint64
 	periodEnd Millis // Calendar; 0: not known
@@ -43,8 +44,8 @@ type decided struct {
 type flushed struct {
 	cumulative, offered uint64
 	rate, mean          float64
-	from, at            Time          // of the first admission since the flush before (or at, if there was none), and of the flush
-	late                time.Duration // mean age of its units at at
+	at                  Time
+	late                time.Duration // mean age of its units then
 }
 
 // report is a flush that is in the log.
@@ -167,7 +168,7 @@ func (c *Counter) State(now Time) State {
 	s.Unincluded = float64(int64(s.Admitted - v.inc))
 	if c.decision != nil {
 		s.Share = v.s
-		s.Left = v.curve(v.renew(now, c.fresh)+v.lead(c.fresh), true)
+		s.Left = v.curve(v.renew(now, c.fresh)+v.lead, true)
 		s.Blocked = max(time.Duration(v.blocked-now), 0)
 	}
 	return s

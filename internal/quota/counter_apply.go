@@ -18,7 +18,7 @@ func (c *Counter) Apply(h Header, r Record, now Time, rnd *Rand) bool {
 		c.decision = new(decided)
 	}
 	*c.decision = decided{h, r, rnd.Float64()}
-	c.take(h.Watermark)
+	c.take(h.Watermark, now)
 	c.learn(now)
 	c.cell.w[wForfeit].Store(0)
 	c.evaluate(now)
@@ -28,7 +28,7 @@ func (c *Counter) Apply(h Header, r Record, now Time, rnd *Rand) bool {
 // Include is to be called when the newest header's watermark has reached a report of this counter and
 // its batch held no record of it: the pod's own part moves on with what the header renews.
 func (c *Counter) Include(now Time, rnd *Rand) {
-	if !c.take(c.watermark()) || c.decision == nil {
+	if !c.take(c.watermark(), now) || c.decision == nil {
 		return
 	}
 	c.decision.phi = rnd.Float64()
@@ -66,7 +66,7 @@ func (c *Counter) watermark() int64 {
 }
 
 // take moves the included report on to the newest at or below the watermark; it says whether it moved.
-func (c *Counter) take(watermark int64) bool {
+func (c *Counter) take(watermark int64, now Time) bool {
 	n := 0
 	for n < len(c.pending) && c.pending[n].offset <= watermark {
 		n++
@@ -76,6 +76,9 @@ func (c *Counter) take(watermark int64) bool {
 		return false
 	}
 	c.included = c.pending[n-1]
+	if took := time.Duration(now - c.included.at); took > atOnce {
+		c.late = now + Time(took+atOnce)
+	}
 	if n == len(c.pending) { // as most of the time: nothing to keep memory for
 		c.pending = nil
 		return true
@@ -97,17 +100,6 @@ func (c *Counter) thin() {
 	}
 }
 
-// waits is since when units are reported that the decision does not include; 0: there are none.
-func (c *Counter) waits() Time {
-	switch {
-	case len(c.pending) > 0:
-		return c.pending[0].from
-	case c.inflight:
-		return c.sent.from
-	}
-	return 0
-}
-
 // evaluate computes the view from all that the counter knows, and publishes it.
 func (c *Counter) evaluate(now Time) {
 	v := view{period: c.period & ownNumbers, mean: 1, at: now}
@@ -116,6 +108,8 @@ func (c *Counter) evaluate(now Time) {
 	c.ruleView(&v, now)
 	if strict {
 		v.flags |= flagStrict
+	} else {
+		v.lead = float64(c.fresh.lead)
 	}
 	if c.decision != nil {
 		c.recordView(&v, now)
@@ -148,7 +142,6 @@ func (c *Counter) recordView(v *view, now Time) {
 	v.flags |= flagRecord
 	v.phi = c.decision.phi
 	v.at = c.decision.header.Received
-	v.since = c.waits()
 	v.inc, v.incOffers = max(c.included.cumulative, c.cut), c.included.offered
 	v.mean = one(c.included.mean)
 	if c.included.at == 0 {

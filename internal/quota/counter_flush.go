@@ -9,6 +9,9 @@ const (
 	skipExtra  = 5 // requests
 	learnAfter = 500 * time.Millisecond
 	learnDecay = 60 * time.Second
+	// atOnce is how long requests may have waited for the decision that includes them, and still be one burst: where it
+	// takes longer, what no decision includes is the load.
+	atOnce     = 300 * time.Millisecond
 	learnFloor = 0.05 // of M: with less left, a burst would have done harm
 	tellTimes  = 1.25 // of the burst that the record knows
 )
@@ -44,9 +47,6 @@ func (c *Counter) build(now Time, f time.Duration, offered, admitted uint64) (en
 		rate: c.demand.present(now, f), mean: c.demand.mean, at: now,
 	}
 	first := Time(c.cell.w[wFirst].Swap(0))
-	if c.sent.from = first; first == 0 {
-		c.sent.from = now
-	}
 	if c.first == 0 {
 		c.first = first
 	}
@@ -72,7 +72,6 @@ func (c *Counter) build(now Time, f time.Duration, offered, admitted uint64) (en
 	}
 	c.sent.late = entries[n-1].Age + entries[n-1].Span/2
 	c.inflight, c.resend = true, false
-	c.cell.setSince(c.waits())
 	c.cell.w[wFlushed].Store(c.demand.requests)
 	c.cell.w[wFlushAt].Store(uint64(now))
 	c.expect()
@@ -99,7 +98,7 @@ func (c *Counter) maySkip(now Time, requests, offered, admitted uint64) bool {
 	}
 	var v view
 	c.cell.read(&v)
-	x := v.curve(v.renew(now, c.fresh)+v.lead(c.fresh), true)
+	x := v.curve(v.renew(now, c.fresh)+v.lead, true)
 	if x <= 2*v.lam || offered-c.sent.offered != admitted-c.sent.cumulative {
 		return false
 	}
@@ -136,7 +135,7 @@ func (c *Counter) Acknowledge(offset int64, appended Millis, now Time) {
 	} else {
 		c.pending = append(c.pending, r)
 	}
-	if c.take(c.watermark()) || c.decision != nil {
+	if c.take(c.watermark(), now) {
 		c.evaluate(now)
 	}
 }
@@ -169,6 +168,10 @@ func (c *Counter) clearFallback(now Time) {
 func (c *Counter) learn(now Time) {
 	cand := float(&c.cell.w[wCand])
 	if cand == 0 {
+		return
+	}
+	if now < c.late || c.inflight && time.Duration(now-c.sent.at) > atOnce {
+		c.cell.w[wCand].Store(0)
 		return
 	}
 	d := c.decision // nil: the owner is silent of the counter, since much is left

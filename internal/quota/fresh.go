@@ -12,10 +12,10 @@ type Fresh struct {
 	renewed  atomic.Int64 // Time of the newest header that renews records
 	since    atomic.Int64 // Time of the epoch's first header: older records are not renewed
 	offset   atomic.Int64 // owner time - pod time, ns; 0: unknown
-	lead     atomic.Int64 // delta0, ns
 
 	// Of the control goroutine alone.
 	newest, renewing Header
+	lead             time.Duration
 }
 
 // Observe takes the newest header in. Call it before the batch's records are applied and before Include:
@@ -46,8 +46,9 @@ func (f *Fresh) Reset() {
 }
 
 // SetLead sets delta0 of ALGORITHM 3.6: half of the smallest produce-to-acknowledgement time of the
-// last 60 s, at most 8 ms, 0 when unknown. For the control goroutine.
-func (f *Fresh) SetLead(d time.Duration) { f.lead.Store(int64(min(max(d, 0), 8*time.Millisecond))) }
+// last 60 s, at most 8 ms, 0 when unknown. It takes effect with each counter's next decision. For the control
+// goroutine.
+func (f *Fresh) SetLead(d time.Duration) { f.lead = min(max(d, 0), 8*time.Millisecond) }
 
 // Newest is the header observed last; ok is false if there is none. For the control goroutine.
 func (f *Fresh) Newest() (h Header, ok bool) { return f.newest, f.received.Load() != 0 }

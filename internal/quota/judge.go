@@ -41,7 +41,7 @@ func judgeCold(now Time, t *Take, v *view, o *Outcome) {
 	}
 	o.OK = own+c <= share
 	if t.Rule.Overcommit == OvercommitLearned && !t.Rule.strict(n) {
-		o.excess = t.Cell.coldExcess(now, c, v.m/float64(n))
+		o.excess = float64(t.Cell.Requests()-t.Cell.w[wFlushed].Load()+1)*c - v.m/float64(n)
 	}
 	v.whole(now, o, v.m-own, c)
 	if !o.OK {
@@ -55,57 +55,20 @@ func judgeRecord(now Time, t *Take, v *view, rnd *Rand, o *Outcome) {
 	age := v.renew(now, t.Fresh)
 	o.Age = time.Duration(now - v.at)
 	u := float64(int64(t.Cell.Admitted() - v.inc))
-	x := v.curve(age+v.lead(t.Fresh), true)
+	x := v.curve(age+v.lead, true)
 	if v.reset != 0 && now >= v.reset { // the period is new, and the feed has not said so yet
 		u, x = float64(t.Cell.own(o.bucket)), v.m
 	}
-	a := ask{u: u, c: float64(t.Cost), age: age, lead: v.lead(t.Fresh)}
+	a := ask{u: u, c: float64(t.Cost), age: age}
 	o.OK = a.admits(v, x, rnd, o)
 	v.whole(now, o, x-u, a.c)
 	if a.slack && v.has(flagLearned) {
-		o.excess = v.excess(now, t.Cell, a.c, x)
+		o.excess = float64(t.Cell.Offered()-v.incOffers) + a.c - v.s*x
 	}
 	if !o.OK {
 		n, _ := t.Fleet.Pods()
 		o.RetryAfter = a.wait(now, v, n)
 	}
-}
-
-// atOnce is how long requests may have waited for a report, and a report for a decision, and still be one burst: where
-// that takes longer, what has come since is the load.
-const atOnce = 300 * time.Millisecond
-
-// excess is by how much what came, and no decision includes, exceeds the pod's share: a burst, if it came at once.
-func (v *view) excess(now Time, cell *Cell, c, x float64) float64 {
-	if cell.keptBack(now) || v.since != 0 && time.Duration(now-v.since) > atOnce {
-		return 0
-	}
-	return float64(cell.Offered()-v.incOffers) + c - v.s*x
-}
-
-// coldExcess is the same of a counter that no decision names, since the last flush.
-func (c *Cell) coldExcess(now Time, cost, share float64) float64 {
-	if c.keptBack(now) {
-		return 0
-	}
-	return float64(c.Requests()-c.w[wFlushed].Load()+1)*cost - share
-}
-
-// keptBack says that what was admitted (or, if nothing was, refused) waits for a report for too long.
-func (c *Cell) keptBack(now Time) bool {
-	since := Time(c.w[wFirst].Load())
-	if since == 0 && c.Requests() != c.w[wFlushed].Load() {
-		since = Time(c.w[wFlushAt].Load())
-	}
-	return since != 0 && time.Duration(now-since) > atOnce
-}
-
-// lead is delta0, ns: how much later than it could have a decision comes at least. Strict does without.
-func (v *view) lead(f *Fresh) float64 {
-	if v.has(flagStrict) {
-		return 0
-	}
-	return float64(f.lead.Load())
 }
 
 // renew takes the newest header for a record where it stands for one, and returns the decision's age, ns:
@@ -121,7 +84,6 @@ func (v *view) renew(now Time, f *Fresh) float64 {
 // ask is one request against one decision.
 type ask struct {
 	u, c, age float64
-	lead      float64
 	slack     bool
 	need      float64 // of the share, units
 }
@@ -184,7 +146,7 @@ func (a *ask) wait(now Time, v *view, pods int) time.Duration {
 		return v.nextWindow(now)
 	}
 	need := a.need / max(v.s, 1/float64(pods))
-	until := v.reach(need) - a.lead - a.age
+	until := v.reach(need) - v.lead - a.age
 	if v.has(flagPaced) && v.g > 0 {
 		until = max(until, min(need/v.g, v.w)-v.tau0-a.age)
 	}

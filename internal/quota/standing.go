@@ -48,12 +48,12 @@ func (c *Counter) Standing(now Time) Standing {
 	}
 	h := c.renewed()
 	s := Standing{
-		Basis: BasisDecision, Epoch: h.Epoch, Sequence: h.Sequence, Watermark: h.Watermark, Lead: time.Duration(v.lead(c.fresh)),
+		Basis: BasisDecision, Epoch: h.Epoch, Sequence: h.Sequence, Watermark: h.Watermark, Lead: time.Duration(v.lead),
 		Renewed: h.Sequence != c.decision.header.Sequence, Share: v.s, Paced: v.has(flagPaced),
 	}
 	since := v.renew(now, c.fresh)
-	s.Age, s.Left = time.Duration(since), v.curve(since+v.lead(c.fresh), true)
-	s.Guessed = v.guessed(since+v.lead(c.fresh), s.Renewed)
+	s.Age, s.Left = time.Duration(since), v.curve(since+v.lead, true)
+	s.Guessed = v.guessed(since+v.lead, s.Renewed)
 	s.Counted = float64(int64(c.cell.Admitted() - v.inc))
 	if v.reset != 0 && now >= v.reset {
 		s.Counted, s.Left, s.Guessed = float64(c.cell.own(c.cell.ownNumber(now, &v))), v.m, 0

@@ -17,8 +17,8 @@ type view struct {
 	g, di, tau0    float64
 	over           float64 // overcommit: units, or a part of X if fixed
 	mean           float64 // units a request
-	since          Time    // since when units are reported that the decision does not include; 0: none
-	blocked, reset Time    // 0: none
+	lead           float64
+	blocked, reset Time // 0: none
 	period         uint64
 }
 
@@ -43,18 +43,11 @@ func (c *Cell) write(v *view) {
 	for i, x := range [...]uint64{
 		v.flags, uint64(v.at), v.inc, v.incOffers, bits(v.r), bits(v.k1), bits(v.k2), bits(v.k3),
 		bits(v.m), bits(v.w), bits(v.lr), bits(v.s), bits(v.lam), bits(v.phi), bits(v.q), bits(v.g),
-		bits(v.di), bits(v.tau0), bits(v.over), bits(v.mean), uint64(v.since), uint64(v.blocked), uint64(v.reset), v.period,
+		bits(v.di), bits(v.tau0), bits(v.over), bits(v.mean), bits(v.lead), uint64(v.blocked), uint64(v.reset), v.period,
 	} {
 		w[i].Store(x)
 	}
 	c.w[wVersion].Store(version)
-}
-
-const viewSince = 20 // word of a view
-
-// setSince changes since of the view in force alone: a flush changes nothing else. For the control goroutine.
-func (c *Cell) setSince(t Time) {
-	c.w[wCopies+int(c.w[wVersion].Load()&1)*viewWords+viewSince].Store(uint64(t))
 }
 
 // read fills v. A write that comes in between makes it read once more; the copy used then was written before
@@ -81,7 +74,7 @@ func (c *Cell) readCopy(v *view, version uint64) {
 	v.m, v.w, v.lr = float(&w[8]), float(&w[9]), float(&w[10])
 	v.s, v.lam, v.phi, v.q = float(&w[11]), float(&w[12]), float(&w[13]), float(&w[14])
 	v.g, v.di, v.tau0 = float(&w[15]), float(&w[16]), float(&w[17])
-	v.over, v.mean, v.since = float(&w[18]), float(&w[19]), Time(w[viewSince].Load())
+	v.over, v.mean, v.lead = float(&w[18]), float(&w[19]), float(&w[20])
 	v.blocked, v.reset = Time(w[21].Load()), Time(w[22].Load())
 	v.period = w[23].Load()
 }

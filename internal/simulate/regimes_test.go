@@ -17,14 +17,14 @@ var bars = map[string]struct {
 	over, under []float64
 }{
 	"A1":  {true, at(3), at(18)},
-	"A2":  {true, at(45), at(25)},
+	"A2":  {true, at(5), at(75)},
 	"B1":  {false, at(80), at(60)},
 	"B1w": {false, at(60), at(10)},
 	"C1":  {true, at(7), at(7)},
 	"C2":  {true, at(30), at(5)},
 	"C3":  {true, at(10), at(3)},
 	"D1":  {true, at(-40), at(45)},
-	"D2":  {true, at(110), at(20)},
+	"D2":  {true, at(5), at(75)},
 	"E1":  {true, at(35), at(12)},
 	"K1":  {true, at(5), at(4)},
 	"K2":  {true, at(6), at(5)},

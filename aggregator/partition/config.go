@@ -73,8 +73,9 @@ const (
 	targetsPerHeader = 1000
 	loadBatch        = 1000
 	flushBatch       = 10_000
-	maxUnits         = 1e12        // a second, of one pod, whatever a request costs
-	maxRequests      = 1e6         // a second, of one pod
-	maxBatch         = 800 << 10   // bytes of one message
-	emptyFlush       = time.Second // the record is written at least so often while reports come
+	maxUnits         = 1e12             // a second, of one pod, whatever a request costs
+	maxRequests      = 1e6              // a second, of one pod
+	maxBatch         = 800 << 10        // bytes of one message
+	emptyFlush       = time.Second      // the record is written at least so often while reports come
+	quietFlush       = 10 * time.Second // and so often while none do
 )

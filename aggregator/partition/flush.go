@@ -74,10 +74,12 @@ func (p *Partition) Flush(now quota.Time, final bool) *store.Flush {
 	return &s.flight
 }
 
-// recordDue: reports came that changed no counter.
+// recordDue: reports came that changed no counter; or nothing came for so long that the store may have lost what it
+// had without anybody knowing.
 func (p *Partition) recordDue(now quota.Time) bool {
 	offset, _ := p.safeOffset()
-	return offset > p.sink.stored && time.Duration(now-p.sink.storedAt) >= emptyFlush
+	since := time.Duration(now - max(p.sink.storedAt, p.liveSince))
+	return offset > p.sink.stored && time.Duration(now-p.sink.storedAt) >= emptyFlush || p.live && since >= quietFlush
 }
 
 // take moves up to a batch of dirty counters into the flush.

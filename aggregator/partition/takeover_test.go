@@ -76,6 +76,25 @@ func TestReplayKeepsTheStoredOwnerTime(t *testing.T) {
 	}
 }
 
+// What a store lost while nothing is reported is written again all the same: else it would be gone with the owner, once the
+// log no longer has it.
+func TestAQuietOwnerNoticesWhatTheStoreLost(t *testing.T) {
+	w := liveWorld(t)
+	id := identityOf("a", time.Second)
+	p := w.pod("shop/x", 1)
+	p.admit(id, 10)
+	p.deliver()
+	w.settle()
+	w.store.Empty()
+	for range 12 {
+		w.advance(time.Second)
+		if f := w.own.Flush(w.now, false); f != nil {
+			w.own.Flushed(w.store.Flush(t.Context(), f), w.now)
+		}
+	}
+	mustEqual(t, w.storedTotal(id), 10, "the stored total, with no report since the loss")
+}
+
 // While the store is away, a flood of new keys with a long window does not freeze the others' totals.
 func TestCase18NewKeysWhileTheStoreIsAway(t *testing.T) {
 	w := newWorld(t)

@@ -100,6 +100,19 @@ func TestOneReportMayCountTwice(t *testing.T) {
 	}
 }
 
+// A topic made anew leaves no replay at all: the same exception, and as much, without any time away.
+func TestOneReportMayCountTwiceInANewTopic(t *testing.T) {
+	m := quiet(t)
+	m.w.run(3 * time.Second)
+	held := m.cutAfterALostAck(t)
+	m.w.newTopic()
+	m.w.run(m.w.at() + time.Second)
+	stored, reported, excess := m.end(t)
+	if unread := m.missing[m.ids[0]]; excess != held || stored > reported+held || stored+unread < reported+held {
+		t.Errorf("stored %d, reported %d: allowed %d in excess and %d missing, and the report held %d", stored, reported, excess, unread, held)
+	}
+}
+
 // Within the replay nothing counts twice, nor without another owner, however long the pod was away.
 func TestAReportWhoseAckIsLostCountsOnce(t *testing.T) {
 	for name, trouble := range map[string]func(*model){

@@ -51,6 +51,9 @@ func (m *model) waitsFor() string {
 	if end := m.w.log.end(); o.next < end || o.cfg.Owner.LogID != store.LogID(m.w.log.id) {
 		return fmt.Sprintf("%s has read the log up to %d of %d", o.name, o.next, end)
 	}
+	if m.unnoticed {
+		return o.name + " has not noticed that the store lost its data"
+	}
 	g := o.p.Gauges(m.w.now)
 	if g.Waiting > 0 || g.Loading > 0 || g.Dirty > 0 || g.Stored < g.Watermark {
 		return fmt.Sprintf("%s: %+v", o.name, g)

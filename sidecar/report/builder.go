@@ -42,6 +42,7 @@ type Config struct {
 type Builder struct {
 	config Config
 	logID  []byte
+	logs   int64 // how many there were
 	lanes  map[int32]*lane
 }
 
@@ -53,7 +54,7 @@ type lane struct {
 	last     quota.Time // of the newest report built
 	observed quota.Time // of the newest flush period in which none could be
 	sent     bool
-	epoch    int64 // owner epoch of the newest header
+	epoch    int64 // owner epoch of the newest header; negative: none was heard of this log
 	flush    time.Duration
 	awaiting []awaited  // by offset
 	reached  int64      // newest watermark that includes reports
@@ -147,14 +148,16 @@ func (b *Builder) Header(partition int32, h quota.Header) {
 func (b *Builder) Clean(s *ledger.Slot) bool { return !s.Listed && !s.Counter.Dirty() }
 
 // SetLogID says which log reports go to. Offsets of another one mean nothing: what awaited a watermark
-// awaits none any more.
+// awaits none any more. Identities travel again: those in the other log may be gone with it, unread.
 func (b *Builder) SetLogID(logID []byte) {
 	if bytes.Equal(b.logID, logID) {
 		return
 	}
 	b.logID = bytes.Clone(logID)
+	b.logs++
 	for _, l := range b.lanes {
 		l.awaiting, l.reached, l.unsent = nil, -1, 0
+		l.epoch = -1 - b.logs // none that an identity was acknowledged under
 	}
 }
 

@@ -189,6 +189,23 @@ func TestIdentityTravelsUntilAcknowledgedAndWhenItMayBeForgotten(t *testing.T) {
 	acknowledge(text("asked and answered", false))
 }
 
+// A log that is gone may have held the only copy of an identity.
+func TestIdentityTravelsAgainInANewLog(t *testing.T) {
+	p := newPod(0)
+	for i := range 3 {
+		p.b.SetLogID(fmt.Append(nil, "log ", i))
+		for n, want := range []string{"identity of 1", ""} {
+			p.spend(1, 1)
+			p.now += 50 * ms
+			r := p.flush(1, true)
+			if got := string(entry(decode(t, r), 1).GetIdentity()); got != want {
+				t.Errorf("log %d, report %d: identity %q, want %q", i, n, got, want)
+			}
+			p.b.Acknowledged(r, int64(n), 0, p.now)
+		}
+	}
+}
+
 func TestAReportIsBoundedAndTheRestStaysDirty(t *testing.T) {
 	const counters, bound = 3000, 64 << 10
 	p := newPod(bound)

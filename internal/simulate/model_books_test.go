@@ -50,6 +50,7 @@ type entered struct {
 	log              int
 	offset           int64
 	cumulative, base uint64
+	text             bool       // its counter's identity is with it
 	way, span        quota.Time // from its hand-over to the log; that its units lie in
 	at               quota.Time
 }
@@ -116,7 +117,7 @@ func (t *books) appended(p *pod, value []byte, sent quota.Time, offset int64) {
 	log := t.log()
 	t.entries(p, value, func(s series, e *wirev1.UsageEntry) {
 		t.series[s] = append(t.series[s], entered{
-			log: log, offset: offset, cumulative: e.GetCumulative(), base: e.GetBase(), way: t.w.now - sent,
+			log: log, offset: offset, cumulative: e.GetCumulative(), base: e.GetBase(), text: len(e.GetIdentity()) > 0, way: t.w.now - sent,
 			span: quota.Time(e.GetSpanMs()) * millisecond, at: t.w.now,
 		})
 	})
@@ -192,6 +193,23 @@ func (t *books) again(entries []entered, claim int) uint64 {
 		return max(min(before, e.cumulative), e.base) - e.base
 	}
 	return 0
+}
+
+// nameless: what its counter is called went with an earlier log, which nobody had read, and none of its pods, which have given
+// up their slots since, says it again. What was reported of it cannot be counted.
+func (t *books) nameless(id wirev1.ID) bool {
+	log := t.log()
+	if _, stored := t.w.store.Snapshot(lane)[id]; log == 0 || stored {
+		return false
+	}
+	for s, entries := range t.series {
+		for i := range entries {
+			if s.id == id && entries[i].log == log && entries[i].text {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // unacknowledged is what a run admitted to a counter beyond what its pod was told to be in the log.

@@ -96,6 +96,9 @@ func (m *model) counter(id wirev1.ID, excess, stored uint64) {
 		m.run(a, n, admitted)
 	}
 	missing := m.missing[id]
+	if m.nameless(id) {
+		missing = reported
+	}
 	if stored > reported+excess || stored+missing < reported {
 		m.fail("counter %s: stored %d, reported %d (at most %d missing, %d in excess)", id, stored, reported, missing, excess)
 	}

@@ -75,6 +75,28 @@ func TestIdle(t *testing.T) {
 	c.want("goaway 2147483647 NO_ERROR", "ping weirdone ack=false", "closed")
 }
 
+// The idle timeout begins anew with each frame, and with a GOAWAY for good: the call of the server that ends
+// a wait may come when its reason is known already.
+func TestReadDeadline(t *testing.T) {
+	s := new(script)
+	c := newConn(New(methods(), Options{Idle: 8 * time.Nanosecond}), s)
+	c.settled = true
+	for i := range 3 {
+		s.Reset([]byte{0, 0, 0, 4, 1, 0, 0, 0, 0}) // SETTINGS' ACK
+		if err := c.next(); err != nil || s.armed != i+1 {
+			t.Fatalf("%v; armed %d times for %d frames", err, s.armed, i+1)
+		}
+	}
+	c.goAway(time.Time{})
+	if err := c.expired(); err != nil {
+		t.Fatalf("ended by a late call: %v", err)
+	}
+	c.going.until = time.Now().Add(-time.Second)
+	if err := c.expired(); !errors.Is(err, errOver) {
+		t.Fatalf("not ended after its time: %v", err)
+	}
+}
+
 // A peer that does not read is given up, so that Serve ends though the drain time is long.
 func TestSlowReader(t *testing.T) {
 	path := listen(t, Options{Write: 50 * time.Millisecond, Drain: time.Hour})

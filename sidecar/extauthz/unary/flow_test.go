@@ -2,6 +2,7 @@ package unary
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -65,6 +66,9 @@ func TestRepliesHeldAreBounded(t *testing.T) {
 	}
 	c.ask(101, repeat, "\x00\x01\x00\x00")
 	c.want("101 headers status=200 content-type=application/grpc")
+	c.ok(c.framer.WriteRSTStream(1, http2.ErrCodeCancel)) // what it held is free again
+	c.ask(103, repeat, "\x00\x01\x00\x00")
+	c.want("103 headers status=200 content-type=application/grpc")
 }
 
 // Bodies that do not end are bounded by bytes for a connection.
@@ -79,12 +83,13 @@ func TestBodiesHeldAreBounded(t *testing.T) {
 	c.data(99, false, part)
 	c.want(refused(99, codes.ResourceExhausted, "too much of requests under way on this connection"), "99 reset NO_ERROR")
 	c.ok(c.framer.WriteRSTStream(1, http2.ErrCodeCancel))
-	c.ask(101, echo, "x")
-	c.answered(101, "x")
+	c.headers(101, false, call(echo)...)
+	c.data(101, false, part)
+	c.data(101, true, make([]byte, prefixSize))
+	c.want("101 headers status=200 content-type=application/grpc") // what the first held is free again
 }
 
-// A peer may send as much as it was told that it may, and not more: of one stream, where padding needs
-// updates, and of the connection.
+// A peer that heeds its windows can send all it has: padding, and bodies longer than the windows.
 func TestReceiveWindows(t *testing.T) {
 	path := listen(t, Options{MaxMessage: 1 << 10})
 	t.Run("updates", func(t *testing.T) {
@@ -99,16 +104,53 @@ func TestReceiveWindows(t *testing.T) {
 		c.data(1, true, message("x"))
 		c.answered(1, "x")
 	})
-	t.Run("stream", func(t *testing.T) {
+	t.Run("a long body", func(t *testing.T) { // longer than all windows, and dropped as it comes
 		c := dial(t, path)
 		c.t = t
 		c.headers(1, false, ":method: GET", ":scheme: http", ":path: /")
-		for range 4 {
-			c.data(1, false, make([]byte, maxFrame))
+		const frames = connectionWindow/maxFrame + 100
+		go func() { // while updates are read; an error shows there
+			for i := range frames {
+				_ = c.framer.WriteData(1, i == frames-1, make([]byte, maxFrame))
+			}
+		}()
+		granted := map[uint32]uint32{}
+		for {
+			f, err := c.framer.ReadFrame()
+			c.ok(err)
+			if u, ok := f.(*http2.WindowUpdateFrame); ok {
+				granted[u.StreamID] += u.Increment
+			}
+			if g, ok := f.(*http2.GoAwayFrame); ok {
+				t.Fatalf("%v %q", g.ErrCode, g.DebugData())
+			}
+			if d, ok := f.(*http2.DataFrame); ok && d.StreamEnded() {
+				break
+			}
 		}
-		c.data(1, true, nil)
-		if got := c.next(); got[:8] != "1 window" {
-			t.Fatal(got)
+		for id := range uint32(2) {
+			if initialWindow+int(granted[id]) < frames*maxFrame {
+				t.Errorf("stream %d: a peer that heeds its windows could not have sent all", id)
+			}
 		}
 	})
+}
+
+// A peer that changes its table's size is told in the next block that none of it is used.
+func TestTableSizeIsAcknowledged(t *testing.T) {
+	c := dial(t, listen(t, Options{}), http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0})
+	c.framer.ReadMetaHeaders = nil
+	c.ask(1, echo, "x")
+	c.ask(3, echo, "x")
+	var updates []bool
+	for len(updates) < 4 {
+		f, err := c.framer.ReadFrame()
+		c.ok(err)
+		if h, ok := f.(*http2.HeadersFrame); ok {
+			updates = append(updates, h.HeaderBlockFragment()[0] == 0x20)
+		}
+	}
+	if !slices.Equal(updates, []bool{true, false, false, false}) {
+		t.Fatal(updates)
+	}
 }

@@ -17,7 +17,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/weirproxy/weir/test/parts.spawnForever")) // one a process
+}
 
 // patience is how long a test waits for what must come: far longer than it takes.
 const patience = 30 * time.Second

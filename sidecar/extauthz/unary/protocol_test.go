@@ -90,10 +90,6 @@ func TestProtocol(t *testing.T) {
 			c.ask(1, echo, "hello")
 		}, reply(1, "hello")},
 		{"reset, then another", func(c *raw) { open(c); c.ok(c.framer.WriteRSTStream(1, http2.ErrCodeCancel)); c.ask(3, echo, "x") }, reply(3, "x")},
-		{"a change of the table's size is acknowledged", func(c *raw) {
-			c.ok(c.framer.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0}))
-			c.ask(1, echo, "x")
-		}, reply(1, "x")},
 
 		// Calls that are answered by a status.
 		{"unknown method, at once", func(c *raw) { c.headers(1, false, call("/no.Such/Method")...) },
@@ -145,6 +141,7 @@ func TestProtocol(t *testing.T) {
 			c.data(1, true, message("hello"))
 		},
 			reset(1, http2.ErrCodeProtocol)},
+		{"a content length, and no body", request(1, call(echo, "content-length: 1")...), reset(1, http2.ErrCodeProtocol)},
 		{"more than the content length", func(c *raw) {
 			c.headers(1, false, call(echo, "content-length: 9")...)
 			c.data(1, false, message("hello"))

@@ -45,7 +45,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		_ = l.Close()
 	case <-ctx.Done():
 		_ = l.Close()
-		_ = <-accepted // says that l is closed
+		err = <-accepted // of no interest: l was closed
 	}
 	if ctx.Err() == nil {
 		s.drain(0)

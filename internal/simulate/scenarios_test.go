@@ -28,6 +28,7 @@ var quick = map[string]bool{
 // missed are the references that are not reached, percent: what is held instead. docs/accuracy.md says why.
 var missed = map[string]map[string]float64{
 	"S3": {"under_percent": 2.5}, // 1.6 + 0.5
+	"S8": {"over_percent": 13},   // 8.4 + 0.5
 	"L4": {"under_percent": 4.5}, // 1.9 + 2
 	"L5": {"under_percent": 4.9}, // 2.3 + 2
 }

@@ -76,6 +76,27 @@ func TestReplayKeepsTheStoredOwnerTime(t *testing.T) {
 	}
 }
 
+// A report that came late, below the stored offset, teaches a new owner and no more, although its counter last changed
+// long before it and the replay holds no earlier report of its pod.
+func TestALateReportBelowTheStoredOffsetCountsNothing(t *testing.T) {
+	w := liveWorld(t)
+	id := identityOf("a", time.Second)
+	p := w.pod("shop/x", 1)
+	p.admit(id, 10)
+	late, acked := p.report()
+	w.append(late)
+	acked()
+	p.admit(id, 10)
+	p.deliver()
+	w.settle()
+	w.advance(3 * time.Second)
+	w.append(late)
+	w.settle()
+	w.claim() // after a clean handover: a replay of 2 s
+	w.settle()
+	mustEqual(t, w.own.counters[w.keys.ID(id)].total.Admitted(), 20, "the heir's total")
+}
+
 // What a store lost while nothing is reported is written again all the same: else it would be gone with the owner, once the
 // log no longer has it.
 func TestAQuietOwnerNoticesWhatTheStoreLost(t *testing.T) {

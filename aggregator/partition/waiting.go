@@ -40,9 +40,8 @@ func (p *Partition) restored(c *counter, s *store.Saved, now quota.Time) {
 	id, err := wirev1.DecodeIdentity(s.Identity)
 	if s.Found && err == nil && p.cfg.Keys.ID(s.Identity) == c.id && id.Target == c.target.name {
 		c.identity, c.saved = s.Identity, s.Fields
-		c.countAfter = -1
-		if s.LogID == p.cfg.Owner.LogID {
-			c.countAfter = s.Through
+		if s.LogID == p.cfg.Owner.LogID { // it is older where nothing changed since
+			c.countAfter = max(c.countAfter, s.Through)
 		}
 		c.whole = s.LogID != p.cfg.Owner.LogID
 	}

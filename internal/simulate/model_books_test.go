@@ -59,6 +59,7 @@ type entered struct {
 type claimed struct {
 	log         int
 	from, epoch int64
+	stored      int64 // what is up to it is in the store
 }
 
 func newBooks(w *world) *books {
@@ -130,8 +131,12 @@ func (t *books) acknowledged(p *pod, value []byte) {
 // claimed: what an owner does not find in the store of an earlier log's usage is gone with that log.
 func (t *books) claimed(o *owner, before store.Record) {
 	log := t.log()
-	t.claims = append(t.claims, claimed{log, o.next, o.cfg.Owner.Epoch})
-	if log == 0 || before.LogID == o.cfg.Owner.LogID && before.Offset >= 0 {
+	c := claimed{log, o.next, o.cfg.Owner.Epoch, -1}
+	if before.LogID == o.cfg.Owner.LogID {
+		c.stored = before.Offset
+	}
+	t.claims = append(t.claims, c)
+	if log == 0 || c.stored >= 0 {
 		return
 	}
 	stored := storedTotals(t.w)
@@ -162,9 +167,8 @@ func highest(entries []entered, of func(*entered) bool) (n uint64) {
 
 func every(*entered) bool { return true }
 
-// excess is, by counter, what owners counted that an earlier one had counted: the first report that an owner reads of a
-// slot begins at its base, and what lies between the base and what came before the owner's replay counts again. So it is
-// never more than that one report holds.
+// excess is, by counter, what owners counted that an earlier one had counted: where the replay holds no report of a slot, an
+// owner begins at the base of the first that it reads, and what lies between that and what came before counts again.
 func (t *books) excess() map[wirev1.ID]uint64 {
 	sums := map[wirev1.ID]uint64{}
 	for s, entries := range t.series {
@@ -184,15 +188,25 @@ func (t *books) again(entries []entered, claim int) uint64 {
 			until = min(until, later.epoch)
 		}
 	}
+	earlier := highest(entries, func(e *entered) bool { return e.log < c.log || e.log == c.log && e.offset <= max(c.stored, c.from-1) })
+	var last, reached uint64
+	first := true
 	for i := range entries {
 		e := &entries[i]
 		if e.log != c.log || e.offset < c.from || e.offset >= until {
 			continue
 		}
-		before := highest(entries, func(o *entered) bool { return o.log < c.log || o.log == c.log && o.offset < c.from })
-		return max(min(before, e.cumulative), e.base) - e.base
+		if first {
+			last, first = e.base, false
+		}
+		if e.offset <= c.stored {
+			last = max(last, e.cumulative)
+		} else {
+			reached = max(reached, e.cumulative)
+		}
 	}
-	return 0
+	known := min(earlier, reached)
+	return max(known, last) - last
 }
 
 // nameless: what its counter is called went with an earlier log, which nobody had read, and none of its pods, which have given

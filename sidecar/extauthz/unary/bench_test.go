@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
 )
 
 // request of about the size that Envoy sends for a small HTTP request.
@@ -44,7 +46,7 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkServer(b *testing.B) {
 	for _, together := range []int{1, 32} {
 		b.Run(fmt.Sprintf("unary/%d", together), func(b *testing.B) { benchmark(b, listen(b, Options{}), together) })
-		b.Run(fmt.Sprintf("grpc-go/%d", together), func(b *testing.B) { benchmark(b, stock(b, methods()), together) })
+		b.Run(fmt.Sprintf("grpc-go/%d", together), func(b *testing.B) { benchmark(b, stock(b, methods(), workers()), together) })
 	}
 }
 
@@ -85,6 +87,11 @@ func benchmark(b *testing.B, path string, together int) {
 	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(b.N*together), "cpu-ns/call")
 }
 
+// workers is how sidecar/extauthz runs grpc-go.
+func workers() grpc.ServerOption {
+	return grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))) //nolint:gosec // a small number
+}
+
 // cpu is what the process has used.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
@@ -98,7 +105,7 @@ func cpu(b *testing.B) time.Duration {
 func BenchmarkClient(b *testing.B) {
 	for name, start := range map[string]func() string{
 		"unary":   func() string { return listen(b, Options{}) },
-		"grpc-go": func() string { return stock(b, methods()) },
+		"grpc-go": func() string { return stock(b, methods(), workers()) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			cc := client(b, start())

@@ -76,6 +76,33 @@ func TestReplayKeepsTheStoredOwnerTime(t *testing.T) {
 	}
 }
 
+// A counter written ahead of the partition's record, which waits for another one's write, is not counted again from there.
+func TestACounterWrittenAheadOfTheRecordCountsOnce(t *testing.T) {
+	w := newWorld(t)
+	w.flushBatch = 1
+	w.claim()
+	w.settle()
+	ahead, behind := identityOf("ahead", time.Second), identityOf("behind", time.Second)
+	p := w.pod("shop/x", 1)
+	for _, id := range [][]byte{ahead, behind} { // so that the store has them
+		p.admit(id, 1)
+		p.deliver()
+		w.settle()
+	}
+	for _, id := range [][]byte{ahead, behind, ahead} {
+		p.admit(id, 10)
+		p.deliver()
+	}
+	w.read(len(w.log))
+	w.flush() // the first of two
+	mustEqual(t, w.storedTotal(ahead), 21, "the stored total of what is written ahead")
+	mustEqual(t, w.storedTotal(behind), 1, "the stored total of what waits")
+	w.claim()
+	w.settle()
+	mustEqual(t, w.storedTotal(ahead), 21, "the heir's total of what was written ahead")
+	mustEqual(t, w.storedTotal(behind), 11, "the heir's total of what waited")
+}
+
 // A report that came late, below the stored offset, teaches a new owner and no more, although its counter last changed
 // long before it and the replay holds no earlier report of its pod.
 func TestALateReportBelowTheStoredOffsetCountsNothing(t *testing.T) {

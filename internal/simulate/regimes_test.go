@@ -18,8 +18,8 @@ var bars = map[string]struct {
 }{
 	"A1":  {true, at(3), at(18)},
 	"A2":  {true, at(5), at(75)},
-	"B1":  {false, at(80), at(60)},
-	"B1w": {false, at(60), at(10)},
+	"B1":  {false, at(250), at(30)},
+	"B1w": {false, at(240), at(12)},
 	"C1":  {true, at(7), at(7)},
 	"C2":  {true, at(30), at(5)},
 	"C3":  {true, at(10), at(3)},

@@ -155,13 +155,13 @@ func (a *Agent) install() {
 func (a *Agent) snapshot(set *policy.Set, m *match.Matcher) *check.Snapshot {
 	s := &check.Snapshot{
 		Matcher: m, Targets: map[string]*check.Target{}, Limits: map[*policy.Limit]*metrics.LimitCounters{},
-		Names: map[*policy.Limit]string{},
+		Names: map[*policy.Limit]string{}, Policies: set.ForTargets(m.Targets()...),
 	}
 	for _, name := range m.Targets() {
 		s.Targets[name] = a.target(name)
 	}
 	versions, limits := map[string]int64{}, map[limitKey]struct{}{}
-	for _, p := range set.ForTargets(m.Targets()...) {
+	for _, p := range s.Policies {
 		versions[p.Key.String()] = p.Version
 		for _, l := range p.Limits {
 			s.Limits[l] = a.metrics.Limit(p.Name, l.Name)

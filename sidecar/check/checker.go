@@ -32,6 +32,7 @@ type Checker struct {
 	snapshot atomic.Pointer[Snapshot]
 	inFlight atomic.Int64
 	scratch  sync.Pool
+	prepare  []func(*Snapshot)
 }
 
 // New returns a checker that answers NotLoaded until Install.
@@ -44,8 +45,17 @@ func New(c Config) *Checker {
 	return k
 }
 
+// Prepare has f called with each snapshot before checks decide by it, on Install's goroutine. Call it before the first
+// Install.
+func (c *Checker) Prepare(f func(*Snapshot)) { c.prepare = append(c.prepare, f) }
+
 // Install makes s what checks from now on decide by.
-func (c *Checker) Install(s *Snapshot) { c.snapshot.Store(s) }
+func (c *Checker) Install(s *Snapshot) {
+	for _, f := range c.prepare {
+		f(s)
+	}
+	c.snapshot.Store(s)
+}
 
 // Snapshot returns what is installed; nil: nothing yet.
 func (c *Checker) Snapshot() *Snapshot { return c.snapshot.Load() }
@@ -77,14 +87,16 @@ const sampling = 64
 
 // Check decides on a request and charges it. req is read during the call only. It fails, rather than
 // panics, whatever the request.
-func (c *Checker) Check(req *match.Request, a *Answer) {
+func (c *Checker) Check(req *match.Request, a *Answer) { c.CheckBy(c.snapshot.Load(), req, a) }
+
+// CheckBy is Check by a snapshot that was read before, by which the request was read from its wire; nil: nothing was installed.
+func (c *Checker) CheckBy(snap *Snapshot, req *match.Request, a *Answer) {
 	*a = Answer{}
 	defer c.finish(a)
 	if n := c.inFlight.Add(1); c.config.MaxInFlight > 0 && n > int64(c.config.MaxInFlight) {
 		a.Outcome = metrics.Overloaded
 		return
 	}
-	snap := c.snapshot.Load()
 	if snap == nil {
 		a.Outcome = metrics.NotLoaded
 		return

@@ -19,6 +19,8 @@ type Snapshot struct {
 	Limits map[*policy.Limit]*metrics.LimitCounters
 	// Names holds their names (LimitName), so that a new counter makes none of its own.
 	Names map[*policy.Limit]string
+	// Policies are those that the matcher may decide by.
+	Policies []*policy.Policy
 }
 
 // Target is what checks need of one target. It outlives snapshots, so that a change of policies

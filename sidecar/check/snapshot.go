@@ -23,6 +23,9 @@ type Snapshot struct {
 	Policies []*policy.Policy
 }
 
+// Reads is what decisions by the snapshot look at in a request.
+func (s *Snapshot) Reads() policy.Reads { return policy.ReadsOf(s.Policies) }
+
 // Target is what checks need of one target. It outlives snapshots, so that a change of policies
 // loses neither freshness nor the number of pods.
 type Target struct {

@@ -13,19 +13,25 @@ import (
 
 const named = "shop/Service/orders"
 
-// matcher of one policy on shop/Service/orders.
-func matcher(t *testing.T, spec string) *match.Matcher {
+// policyOf a spec, on shop/Service/orders.
+func policyOf(t *testing.T, spec string) *policy.Policy {
 	t.Helper()
-	keys, err := wirev1.NewKeys(bytes.Repeat([]byte{7}, wirev1.KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
 	docs, err := policy.Parse("test", []byte("apiVersion: weirproxy.dev/v1alpha1\nkind: QuotaPolicy\n"+
 		"metadata: {name: p, namespace: shop}\nspec:\n  targetRefs: [{kind: Service, name: orders}]\n"+spec))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := policy.Compile(policy.Key{Origin: policy.OriginFile, Namespace: "shop", Name: "p"}, 1, docs[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// matcher of one policy.
+func matcher(t *testing.T, p *policy.Policy) *match.Matcher {
+	t.Helper()
+	keys, err := wirev1.NewKeys(bytes.Repeat([]byte{7}, wirev1.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,11 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // byPath answers with what the request's path asks for.
-type byPath struct{ hold chan struct{} }
+type byPath struct{ entered, hold chan struct{} }
+
+func (b *byPath) Prepare(func(*check.Snapshot)) {}
+
+func (b *byPath) CheckBy(_ *check.Snapshot, req *match.Request, a *check.Answer) { b.Check(req, a) }
 
 func (b *byPath) Check(req *match.Request, a *check.Answer) {
 	refusal := limited(perSecond, "100/1s", policy.Response{Status: 429}, check.Answer{Outcome: metrics.Refused})
@@ -45,7 +49,10 @@ func (b *byPath) Check(req *match.Request, a *check.Answer) {
 		*a = check.Answer{Outcome: metrics.Failed}
 	case "/broken": // a refusal by no limit is none: whoever reads it fails
 		*a = check.Answer{Outcome: metrics.Refused}
+	case "/panics":
+		panic("a mistake")
 	case "/held":
+		b.entered <- struct{}{}
 		<-b.hold
 		*a = check.Answer{Outcome: metrics.NoPolicy}
 	default:
@@ -53,14 +60,24 @@ func (b *byPath) Check(req *match.Request, a *check.Answer) {
 	}
 }
 
+// each runs a test with every kind of server.
+func each(t *testing.T, test func(t *testing.T, kind Kind)) {
+	for _, kind := range Kinds() {
+		t.Run(string(kind), func(t *testing.T) { test(t, kind) })
+	}
+}
+
 // served runs a server on a unix socket and gives a connection to it.
-func served(t *testing.T, c Checker) (conn *grpc.ClientConn, s *Server, stop func() error) {
+func served(t testing.TB, kind Kind, c Checker) (conn *grpc.ClientConn, s Server, stop func() error) {
 	t.Helper()
 	l, err := listen.Listen("unix://"+filepath.Join(t.TempDir(), "check.sock"), 0o660)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = New(c, metrics.New(prometheus.NewRegistry(), metrics.Sources{}), 5*time.Second)
+	s, err = New(kind, c, metrics.New(prometheus.NewRegistry(), metrics.Sources{}), 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
@@ -90,80 +107,79 @@ func checkOf(path string) *authv3.CheckRequest {
 // Cases 20, 23: over a real unix socket, an answer is an answer, and what is none is an RPC error, so
 // that the filter's own failure mode applies.
 func TestCase20WhatIsNoAnswerIsUnavailable(t *testing.T) {
-	conn, _, _ := served(t, &byPath{})
-	client := authv3.NewAuthorizationClient(conn)
-	for path, want := range map[string]codes.Code{
-		"/": codes.OK, "/refused": codes.OK, "/not-loaded": codes.Unavailable, "/overloaded": codes.Unavailable,
-		"/failed": codes.Unavailable, "/broken": codes.Unavailable,
-	} {
-		res, err := client.Check(t.Context(), checkOf(path))
-		if status.Code(err) != want {
-			t.Errorf("%s: %v, want %v", path, err, want)
+	each(t, func(t *testing.T, kind Kind) {
+		conn, _, _ := served(t, kind, &byPath{})
+		client := authv3.NewAuthorizationClient(conn)
+		for path, want := range map[string]codes.Code{
+			"/": codes.OK, "/refused": codes.OK, "/not-loaded": codes.Unavailable, "/overloaded": codes.Unavailable,
+			"/failed": codes.Unavailable, "/broken": codes.Unavailable, "/panics": codes.Unavailable,
+		} {
+			res, err := client.Check(t.Context(), checkOf(path))
+			if status.Code(err) != want {
+				t.Errorf("%s: %v, want %v", path, err, want)
+			}
+			if refused := res.GetDeniedResponse() != nil; err == nil && refused != (path == "/refused") {
+				t.Errorf("%s: %v", path, res)
+			}
 		}
-		if refused := res.GetDeniedResponse() != nil; err == nil && refused != (path == "/refused") {
-			t.Errorf("%s: %v", path, res)
+		if _, err := client.Check(t.Context(), &authv3.CheckRequest{}); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("no HTTP request: %v", err)
 		}
-	}
-	if _, err := client.Check(t.Context(), &authv3.CheckRequest{}); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("no HTTP request: %v", err)
-	}
+	})
 }
 
 func TestHealthFollowsReadiness(t *testing.T) {
-	conn, s, _ := served(t, &byPath{})
-	client := healthv1.NewHealthClient(conn)
-	for _, serving := range []bool{false, true, false} {
-		s.SetServing(serving)
-		for _, service := range []string{"", "envoy.service.auth.v3.Authorization"} {
-			res, err := client.Check(t.Context(), &healthv1.HealthCheckRequest{Service: service})
-			if err != nil || (res.GetStatus() == healthv1.HealthCheckResponse_SERVING) != serving {
-				t.Errorf("%q: %v, %v; want serving %v", service, res, err, serving)
+	each(t, func(t *testing.T, kind Kind) {
+		conn, s, _ := served(t, kind, &byPath{})
+		client := healthv1.NewHealthClient(conn)
+		for i, serving := range []bool{false, true, false} {
+			if i > 0 { // at first nothing was said
+				s.SetServing(serving)
+			}
+			for _, service := range []string{"", "envoy.service.auth.v3.Authorization"} {
+				res, err := client.Check(t.Context(), &healthv1.HealthCheckRequest{Service: service})
+				if err != nil || (res.GetStatus() == healthv1.HealthCheckResponse_SERVING) != serving {
+					t.Errorf("%q: %v, %v; want serving %v", service, res, err, serving)
+				}
 			}
 		}
-	}
+		if _, err := client.Check(t.Context(), &healthv1.HealthCheckRequest{Service: "other"}); status.Code(err) != codes.NotFound {
+			t.Errorf("another service: %v", err)
+		}
+	})
 }
 
 func TestChecksUnderWayFinishBeforeServeReturns(t *testing.T) {
-	b := &byPath{hold: make(chan struct{})}
-	conn, _, stop := served(t, b)
-	client := authv3.NewAuthorizationClient(conn)
-	answered := make(chan error, 1)
-	held := b.hold
-	go func() {
-		_, err := client.Check(context.Background(), checkOf("/held"))
-		answered <- err
-	}()
-	held <- struct{}{} // taken by a check: one is under way once another waits
-	if err := <-answered; err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_, err := client.Check(context.Background(), checkOf("/held"))
-		answered <- err
-	}()
-	b.waitForOne(t, client)
-	ended := make(chan error, 1)
-	go func() { ended <- stop() }()
-	select {
-	case err := <-ended:
-		t.Fatalf("Serve returned (%v) with a check under way", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(held)
-	if err := <-answered; err != nil {
-		t.Errorf("the check under way: %v", err)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	each(t, func(t *testing.T, kind Kind) {
+		b := &byPath{entered: make(chan struct{}), hold: make(chan struct{})}
+		conn, _, stop := served(t, kind, b)
+		client := authv3.NewAuthorizationClient(conn)
+		answered := make(chan error, 1)
+		go func() {
+			_, err := client.Check(context.Background(), checkOf("/held"))
+			answered <- err
+		}()
+		<-b.entered
+		ended := make(chan error, 1)
+		go func() { ended <- stop() }()
+		select {
+		case err := <-ended:
+			t.Fatalf("Serve returned (%v) with a check under way", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+		close(b.hold)
+		if err := <-answered; err != nil {
+			t.Errorf("the check under way: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
-// waitForOne returns once earlier requests of the connection have reached the server: HTTP/2 keeps
-// the order of frames.
-func (b *byPath) waitForOne(t *testing.T, client authv3.AuthorizationClient) {
-	t.Helper()
-	if _, err := client.Check(t.Context(), checkOf("/")); err != nil {
-		t.Fatal(err)
+func TestAnUnknownKindOfServerIsNamed(t *testing.T) {
+	if _, err := New("fast", &byPath{}, nil, 0); err == nil || !strings.Contains(err.Error(), `"fast"`) || !strings.Contains(err.Error(), `["own" "grpc"]`) {
+		t.Errorf("%v: want the kind and those that there are", err)
 	}
 }
 
@@ -213,7 +229,7 @@ func TestAWholeCheckIsConverted(t *testing.T) {
 // are a value.
 func TestCase10Case11BothHeaderFormsConvertAlike(t *testing.T) {
 	spec := "  client: [{source: Header, name: x-api-key}]\n  limits: [{name: each, counters: [Client], rates: [{limit: 10, window: 1s}]}]\n"
-	m := matcher(t, spec)
+	m := matcher(t, policyOf(t, spec))
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 8), 1, 3).Draw(t, "values")
 		joined, raw := full(), full()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/weirproxy/weir/internal/identitykey"
 	"github.com/weirproxy/weir/internal/listen"
 	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/sidecar/extauthz"
 	"github.com/weirproxy/weir/sidecar/ledger"
 )
 
@@ -21,6 +23,8 @@ import (
 type Config struct {
 	// Listen is where Envoy asks, as package listen reads it. Required.
 	Listen string
+	// Server is which check server answers. Default: extauthz.Own.
+	Server extauthz.Kind
 	// Namespace and Pod name this sidecar, "namespace/pod", uniquely in the installation. Required.
 	Namespace, Pod string
 	// OwnerKind, OwnerName and Labels are the pod's: policies on its owner, or on a Service that
@@ -63,6 +67,7 @@ const (
 
 // WithDefaults returns c with every unset value at its default.
 func (c Config) WithDefaults() Config {
+	c.Server = orElse(c.Server, extauthz.Own)
 	c.MaxCounters = orElse(c.MaxCounters, ledger.DefaultSlots)
 	c.MaxInFlight = orElse(c.MaxInFlight, defaultMaxInFlight)
 	c.Grace = orElse(c.Grace, defaultGrace)
@@ -85,6 +90,9 @@ func (c Config) Validate() error {
 	errs := []error{c.Kafka.Validate()}
 	if _, err := listen.Parse(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("listen: %w", err))
+	}
+	if kinds := extauthz.Kinds(); c.Server != "" && !slices.Contains(kinds, c.Server) {
+		errs = append(errs, fmt.Errorf("server: %q is none; there are %q", c.Server, kinds))
 	}
 	if c.Namespace == "" || c.Pod == "" || strings.Contains(c.Namespace+c.Pod, "/") {
 		errs = append(errs, fmt.Errorf("pod: namespace %q and name %q: give both, without a slash", c.Namespace, c.Pod))

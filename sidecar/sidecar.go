@@ -26,7 +26,7 @@ type Sidecar struct {
 	log    *zap.Logger
 	admin  *admin.Server
 	agent  *agent.Agent
-	server *extauthz.Server
+	server extauthz.Server
 }
 
 // New makes a sidecar that works once Run runs. It fails with all that is wrong with the configuration.
@@ -46,7 +46,9 @@ func New(c Config, logger *zap.Logger) (*Sidecar, error) {
 		MaxCounters: c.MaxCounters, MaxInFlight: c.MaxInFlight,
 		ReadyAfter: c.ReadyAfter, Drain: c.Grace * 3 / 5, Version: version.Short(),
 	}, logger.Named("agent"), s.admin.Registry())
-	s.server = extauthz.New(s.agent.Checker(), s.agent.Metrics(), c.Grace/5)
+	if s.server, err = extauthz.New(c.Server, s.agent.Checker(), s.agent.Metrics(), c.Grace/5); err != nil {
+		return nil, fmt.Errorf("sidecar: %w", err)
+	}
 	s.admin.Ready("sidecar", func() (bool, []string) {
 		state := s.agent.State()
 		return state.Started && state.Ready, state.Texts()
@@ -80,7 +82,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.log.Info("checks are answered", zap.String(log.Address, l.Addr().String()), zap.String(log.Pod, s.config.Namespace+"/"+s.config.Pod))
+	s.log.Info("checks are answered", zap.String(log.Address, l.Addr().String()), zap.String(log.Server, string(s.config.Server)), zap.String(log.Pod, s.config.Namespace+"/"+s.config.Pod))
 	s.agent.SetStarted(true)
 
 	serving, stopServing := context.WithCancel(ctx)

@@ -103,6 +103,8 @@ func Doc(field string) string {
 		return "MaxCounters is how many counters may have a slot of their own; it bounds memory. Beyond it new keys share their limit's overflow counter."
 	case "Sidecar.Pod":
 		return "Pod is which pod this sidecar is in."
+	case "Sidecar.Server":
+		return "Server is which check server answers: own, which costs a fraction of the CPU and memory, or grpc (grpc-go), the way back should the own one not get on with an Envoy."
 	case "Sidecar.StateDir":
 		return "StateDir is where the last good policies are kept over a restart, in one file. It needs no backup. Empty: none are kept, and a restart while Kafka is away fails each check until it is back."
 	case "Sidecar.Stop":

@@ -7,6 +7,9 @@ type Sidecar struct {
 	// Listen is where Envoy asks: unix:///path?mode=0660 (a shared volume and group) or
 	// tcp://127.0.0.1:9191 (open to every container of the pod).
 	Listen string `yaml:"listen"`
+	// Server is which check server answers: own, which costs a fraction of the CPU and memory, or grpc (grpc-go), the
+	// way back should the own one not get on with an Envoy.
+	Server string `yaml:"server"`
 	// Pod is which pod this sidecar is in.
 	Pod Pod `yaml:"pod"`
 	// Targets are whose requests are counted, as namespace/kind/name, where they are not found from the
@@ -51,6 +54,7 @@ type Pod struct {
 func DefaultSidecar() Sidecar {
 	return Sidecar{
 		Listen:      "unix:///run/weir/check.sock",
+		Server:      "own",
 		Pod:         Pod{Namespace: "default"},
 		MaxCounters: 50_000,
 		Kafka:       defaultKafka(),

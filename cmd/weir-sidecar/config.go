@@ -13,6 +13,7 @@ import (
 	"github.com/weirproxy/weir/internal/identitykey"
 	"github.com/weirproxy/weir/internal/log"
 	"github.com/weirproxy/weir/sidecar"
+	"github.com/weirproxy/weir/sidecar/extauthz"
 )
 
 // loaded is a valid configuration, ready to run with.
@@ -47,7 +48,7 @@ func mapped(c config.Sidecar) sidecar.Config {
 		pod, _ = os.Hostname() // "" is refused with the field's name
 	}
 	return sidecar.Config{
-		Listen:    c.Listen,
+		Listen: c.Listen, Server: extauthz.Kind(c.Server),
 		Namespace: c.Pod.Namespace, Pod: pod,
 		OwnerKind: c.Pod.OwnerKind, OwnerName: c.Pod.OwnerName, Labels: c.Pod.Labels,
 		Targets:         c.Targets,

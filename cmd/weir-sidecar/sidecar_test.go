@@ -69,7 +69,7 @@ func TestValidateSaysEveryMistakeWithItsPlace(t *testing.T) {
 	}{
 		"valid":         {[]string{"-c", good}, 0, []string{"valid; this is shop/a"}},
 		"flags alone":   {[]string{"--kafka-brokers", "k:1", "--identity-key-file", key}, 0, []string{"the command line: valid"}},
-		"wrong values":  {[]string{"-c", good, "--listen", "here", "--target", "orders", "--log-level", "loud", "--admin-address", "9"}, 1, []string{"listen:", "namespace/Kind/name", "log.level", "admin.address"}},
+		"wrong values":  {[]string{"-c", good, "--listen", "here", "--target", "orders", "--log-level", "loud", "--admin-address", "9", "--server", "fast"}, 1, []string{`server: "fast" is none; there are ["own" "grpc"]`, "listen:", "namespace/Kind/name", "log.level", "admin.address"}},
 		"unknown key":   {[]string{"-c", write(t, dir, "bad.yaml", "kafak: {}\nmaxCounters: x\n")}, 1, []string{"bad.yaml:1: kafak: unknown setting; did you mean kafka?", "bad.yaml:2: maxCounters"}},
 		"nothing given": {nil, 1, []string{"brokers", "identityKeyFile"}},
 		"key too short": {[]string{"-c", good, "--identity-key-file", write(t, dir, "short", "k")}, 1, []string{"weir key"}},
@@ -96,7 +96,7 @@ func TestEverySettingReachesTheSidecar(t *testing.T) {
 	c.Kafka.Brokers, c.Admin.MetricsAddress, c.Stop.Grace = []string{"b:1"}, "tcp://127.0.0.1:1", time.Minute
 	m := mapped(c)
 	for name, got := range map[string]any{
-		"Listen": m.Listen, "Namespace": m.Namespace, "Pod": m.Pod, "OwnerKind": m.OwnerKind, "OwnerName": m.OwnerName,
+		"Listen": m.Listen, "Server": m.Server, "Namespace": m.Namespace, "Pod": m.Pod, "OwnerKind": m.OwnerKind, "OwnerName": m.OwnerName,
 		"Labels": m.Labels, "Targets": m.Targets, "IdentityKeyFile": m.IdentityKeyFile, "StateDir": m.StateDir,
 		"MaxCounters": m.MaxCounters, "Brokers": m.Kafka.Brokers, "Topics": m.Topics.Usage, "Admin": m.Admin.Address,
 		"Metrics": m.Admin.MetricsAddress, "Grace": m.Grace,

@@ -6,6 +6,7 @@ const (
 	Version   = "version"
 	Error     = "error" // as zap.Error names it
 	Address   = "address"
+	Server    = "server"
 	Reason    = "reason"
 	Waiting   = "waiting_for"
 	Topic     = "topic"

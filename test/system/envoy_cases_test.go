@@ -78,9 +78,17 @@ type fronts struct {
 const refusalLog = "%REQ(x-api-key)% %DYNAMIC_METADATA(envoy.filters.http.ext_authz:weir_outcome)% " +
 	"%DYNAMIC_METADATA(envoy.filters.http.ext_authz:weir_limit)%\n"
 
-// All that concerns the form of requests and answers, on one installation. The last steps take it apart.
-func TestBehindEnvoy(t *testing.T) {
-	w := world.Settled(t, 1, 1, casePolicies)
+// All that concerns the form of requests and answers, on one installation.
+func TestBehindEnvoy(t *testing.T) { behindEnvoy(t, "own") }
+
+// The same by the other check server.
+func TestBehindEnvoyWithGRPC(t *testing.T) { behindEnvoy(t, "grpc") }
+
+// behindEnvoy runs all steps. The last ones take the installation apart.
+func behindEnvoy(t *testing.T, server string) {
+	w := world.Settled(t, 0, 1, casePolicies)
+	w.AddPod("--server", server)
+	w.Ready()
 	f := &fronts{World: w, whole: w, pod: w.Pods[0], joined: w.Pods[0].Envoy}
 	f.raw = w.Front(f.pod, parts.EnvoyOpts{RawPaths: true, AccessLog: refusalLog},
 		parts.Authz{EncodeRawHeaders: true, Timeout: 2 * time.Second, StatusOnError: http.StatusServiceUnavailable})

@@ -173,8 +173,8 @@ func (w *World) StartOwner(o *Owner) {
 	o.Process = parts.Program(w.T, "weir-aggregator", o.Args...)
 }
 
-// AddPod starts one more sidecar with its Envoy.
-func (w *World) AddPod() *Pod {
+// AddPod starts one more sidecar, with further flags, and its Envoy.
+func (w *World) AddPod(flags ...string) *Pod {
 	w.T.Helper()
 	p := &Pod{
 		Name: fmt.Sprintf("orders-%d", len(w.Pods)), Socket: parts.SocketPath(w.T), Admin: w.address(),
@@ -186,6 +186,7 @@ func (w *World) AddPod() *Pod {
 		"--kafka-brokers", w.brokers(), "--pod-namespace", "shop", "--pod-name", p.Name,
 		"--state-dir", p.State, "--admin-address", "tcp://" + p.Admin,
 	}
+	p.Args = append(p.Args, flags...)
 	w.Pods = append(w.Pods, p)
 	w.StartSidecar(p)
 	p.Envoy = parts.StartEnvoy(w.T, parts.EnvoyOpts{

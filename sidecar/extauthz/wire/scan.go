@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -34,7 +33,7 @@ const (
 func Scan(b []byte, want *Wanted, out *match.Request, s *Scratch) error {
 	s.Reset()
 	*out = match.Request{}
-	s.want = want
+	s.used, s.want = true, want
 	if want != nil {
 		s.joined = grown(s.joined, len(want.names))
 	}
@@ -56,54 +55,91 @@ func (s *Scratch) walk(m message, b []byte, depth int) error {
 	}
 	fields := &schema[m]
 	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 || num > protowire.MaxValidNumber {
-			return ErrInvalid
+		num, v, n := shortField(b)
+		bytes := true
+		if n == 0 {
+			if num, v, n, bytes = longField(b); n < 0 {
+				return ErrInvalid
+			}
 		}
 		b = b[n:]
-		var f field
-		if num <= maxField {
-			f = fields[num]
+		if num > maxField {
+			continue
 		}
+		f := fields[num]
 		if f.kind == mapped && depth == 0 {
 			return errNested // whatever its wire type, as the generated decoder does
 		}
-		if typ != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
-				return ErrInvalid
-			}
-			b = b[n:]
+		if !bytes || f.take == endHeader && s.plainHeader(v) {
 			continue
 		}
-		v, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return ErrInvalid
-		}
-		b = b[n:]
-		if err := s.field(f, v, depth); err != nil {
+		if err := s.check(f, v, depth); err != nil {
 			return err
+		}
+		if f.take != ignore {
+			s.take(f.take, v)
 		}
 	}
 	return nil
 }
 
-// field checks the bytes of a field, and takes them.
-func (s *Scratch) field(f field, v []byte, depth int) error {
+// shortField reads a field of bytes whose number and length take a byte each, as nearly all do; n is 0 where it is none.
+func shortField(b []byte) (num protowire.Number, v []byte, n int) {
+	if len(b) < 2 || b[0]&0x87 != byte(protowire.BytesType) || b[0] < 1<<3 {
+		return 0, nil, 0
+	}
+	if n = 2 + int(b[1]); n >= 2+0x80 || n > len(b) {
+		return 0, nil, 0
+	}
+	return protowire.Number(b[0] >> 3), b[2:n], n
+}
+
+// longField reads any field; n is negative where there is none.
+func longField(b []byte) (num protowire.Number, v []byte, n int, bytes bool) {
+	num, typ, n := protowire.ConsumeTag(b)
+	if n < 0 || num > protowire.MaxValidNumber {
+		return 0, nil, -1, false
+	}
+	var length int
+	if typ == protowire.BytesType {
+		v, length = protowire.ConsumeBytes(b[n:])
+	} else {
+		length = protowire.ConsumeFieldValue(num, typ, b[n:])
+	}
+	if length < 0 {
+		return 0, nil, -1, false
+	}
+	return num, v, n + length, typ == protowire.BytesType
+}
+
+// check says what is wrong with the bytes of a field, and takes what is in it.
+func (s *Scratch) check(f field, v []byte, depth int) error {
 	switch f.kind {
 	case plain:
+		return nil
 	case text:
-		if !utf8.Valid(v) {
+		if !validText(v) {
 			return errUTF8
 		}
+		return nil
 	default:
-		if err := s.walk(f.into, v, depth); err != nil {
-			return err
-		}
+		return s.walk(f.into, v, depth)
 	}
-	if f.take != ignore {
-		s.take(f.take, v)
+}
+
+// plainHeader takes an entry of headers that is a name and a value, in this order, in ASCII. It reports false, and has done
+// nothing, where the entry is anything else.
+func (s *Scratch) plainHeader(entry []byte) bool {
+	key, name, n := shortField(entry)
+	if key != 1 || n == len(entry) {
+		return false
 	}
-	return nil
+	second, value, more := shortField(entry[n:])
+	if second != 2 || n+more != len(entry) || !isASCII(entry) { // tags and lengths are ASCII, too
+		return false
+	}
+	s.join(view(name), view(value))
+	return true
 }
 
 // take is called in the order of the bytes: the last of a scalar counts, and what is said of a message in

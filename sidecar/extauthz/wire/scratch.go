@@ -14,6 +14,7 @@ const (
 
 // Scratch is the memory of one scan at a time. The zero value is ready.
 type Scratch struct {
+	used    bool // since it was reset
 	want    *Wanted
 	req     match.Request
 	http    bool
@@ -37,6 +38,9 @@ type joinedHeader struct {
 
 // Reset lets go of the last scan's bytes, and of memory that an unusual check needed.
 func (s *Scratch) Reset() {
+	if !s.used {
+		return
+	}
 	if s.all != nil {
 		s.spare = s.all
 	}

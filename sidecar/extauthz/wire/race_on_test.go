@@ -1,0 +1,6 @@
+//go:build race
+
+package wire
+
+// The race detector makes sync.Pool drop items at random.
+const raceDetector = true

@@ -3,7 +3,7 @@
 #   make test     everything that CI runs, with what it needs installed first
 #   make demo     the whole of weir on this machine
 #
-# Variables: ARGS (for demo), RUN and PKG (for tests), BENCH, FUZZTIME.
+# Variables: ARGS (for demo, bench-envoy), RUN and PKG (for tests), BENCH, FUZZTIME.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -109,6 +109,10 @@ h2spec: $(BIN)/h2spec ## The check server's HTTP/2 against h2spec, strict
 .PHONY: bench
 bench: ## Benchmarks of the hot paths (BENCH=regexp PKG=./sidecar/...)
 	$(GO) test -p 1 -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(or $(PKG),$$($(GO) list ./... | grep -v '^$(MODULE)/test/system'))
+
+.PHONY: bench-envoy
+bench-envoy: parts ## What a check costs behind a real Envoy, against others (6 min; on an otherwise idle machine; ARGS='-json')
+	$(GO) run -trimpath ./test/measure/envoy $(ARGS)
 
 .PHONY: measure
 measure: parts build ## The figures of docs/measurements.md, on real parts (10 min; on an otherwise idle machine)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,7 +174,7 @@ func (w *World) StartOwner(o *Owner) {
 	o.Process = parts.Program(w.T, "weir-aggregator", o.Args...)
 }
 
-// AddPod starts one more sidecar, with further flags, and its Envoy.
+// AddPod starts one more sidecar, with further flags, and its Envoy. It is of the tests' target unless a flag names one.
 func (w *World) AddPod(flags ...string) *Pod {
 	w.T.Helper()
 	p := &Pod{
@@ -182,11 +183,14 @@ func (w *World) AddPod(flags ...string) *Pod {
 	p.State = filepath.Join(w.Dir, p.Name)
 	w.Must(os.MkdirAll(p.State, 0o750))
 	p.Args = []string{
-		"run", "--listen", "unix://" + p.Socket, "--target", Target, "--identity-key-file", w.Key,
+		"run", "--listen", "unix://" + p.Socket, "--identity-key-file", w.Key,
 		"--kafka-brokers", w.brokers(), "--pod-namespace", "shop", "--pod-name", p.Name,
 		"--state-dir", p.State, "--admin-address", "tcp://" + p.Admin,
 	}
 	p.Args = append(p.Args, flags...)
+	if !slices.Contains(flags, "--target") {
+		p.Args = append(p.Args, "--target", Target)
+	}
 	w.Pods = append(w.Pods, p)
 	w.StartSidecar(p)
 	p.Envoy = parts.StartEnvoy(w.T, parts.EnvoyOpts{

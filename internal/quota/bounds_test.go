@@ -60,10 +60,10 @@ func TestPacedGrantFollowsTheNewRate(t *testing.T) {
 	r.Paced, r.Grant, r.ShareSum, r.Epsilon = true, 1000, 1, 1
 	f.told(r)
 	var v view
-	f.cell.read(&v)
+	f.cell.read(&f.fresh, &v)
 	before := v.g
 	f.SetRule(perSecond(250), f.now)
-	f.cell.read(&v)
+	f.cell.read(&f.fresh, &v)
 	near(t, "grant at a quarter of the rate", v.g, before/4, before*1e-9)
 }
 
@@ -84,5 +84,15 @@ func TestALongWindowsStateIsKeptAsLong(t *testing.T) {
 	}
 	if keep := l.total.Keep(); keep < 11*time.Minute {
 		t.Errorf("the store keeps it for %v, want the window and a minute", keep)
+	}
+}
+
+// What a counter costs beside its cell is its size class in Go's heap; the figures of docs/design/memory.md rest on it.
+func TestAControlSideIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Counter{}); size > 256 {
+		t.Errorf("a counter takes %d bytes", size)
+	}
+	if size := unsafe.Sizeof(decided{}); size > 160 {
+		t.Errorf("a decision takes %d bytes", size)
 	}
 }

@@ -6,10 +6,10 @@ import (
 )
 
 // LayoutVersion changes with the meaning of a Cell's words.
-const LayoutVersion = 1
+const LayoutVersion = 2
 
-// CellWords is a Cell's size in 64-bit words: ten 64-byte lines.
-const CellWords = 80
+// CellWords is a Cell's size in 64-bit words: seven 64-byte lines.
+const CellWords = 56
 
 // Cell is the hot part of a counter on a pod: a fixed array of words without pointers, so that it may
 // lie in any memory. Words are either add-only (checks) or the control goroutine's alone. Counter.Init makes
@@ -18,7 +18,7 @@ type Cell struct{ w [CellWords]atomicWord }
 
 type atomicWord = atomic.Uint64
 
-// The words. Line 0: what checks add to. Lines 1, 2: the own window. Line 3: written rarely.
+// The words. Line 0: what checks add to. Lines 1, 2: the own window. Line 3: written rarely. Lines 4 to 6: the view.
 const (
 	wAdmitted = iota // units admitted
 	wOffered         // units of the requests that no other enforced rate refused
@@ -37,7 +37,7 @@ const (
 	wFlushAt  = wVersion + 5 // Time of the last flush
 	wExpect   = wVersion + 6 // demand expected, requests/ns (float bits)
 	wSurge    = wVersion + 7 // requests beyond what is expected that make a flush urgent (float bits)
-	wCopies   = wVersion + 8 // two views
+	wView     = wVersion + 8 // the view, but while it is written
 )
 
 const (

@@ -19,23 +19,36 @@ type Counter struct {
 	resend   bool    // a report was lost: send even if nothing changed
 	base     uint64  // admitted, acknowledged
 	first    Time    // of the first admission above base; 0: none
-	pending  []report
-	included report // newest report that the decision includes
+	included included
+	late     Time // until then decisions come too late to tell a burst from the load
 
-	decision  *decided // in force; nil: cold
-	learned   float64
-	learnedAt Time
-	late      Time // until then decisions come too late to tell a burst from the load
-
-	period    uint64
-	periodEnd Millis // Calendar; 0: not known
-	cut       uint64 // admitted at the last reset
-	cutAt     Time   // when that was, until reported; 0: nothing to split
+	// What many counters never have, or not for long.
+	pending  *waiting // nil: no report awaits a watermark
+	decision *decided // in force; nil: cold
+	learned  *learned // nil: no burst
+	civil    *resets  // nil: not a Calendar counter
 }
 
-// decided is the newest record applied. Most of a pod's counters never have one, so that it is apart.
+// waiting are the reports that await a watermark, by offset.
+type waiting struct{ reports []report }
+
+// learned is a burst that did no harm.
+type learned struct {
+	units float64
+	at    Time
+}
+
+// resets are what a Calendar counter knows of its period.
+type resets struct {
+	period uint64
+	end    Millis // 0: not known
+	cut    uint64 // admitted at the last reset
+	cutAt  Time   // when that was, until reported; 0: nothing to split
+}
+
+// decided is the newest record applied. The header is its batch's, which the batch's records share.
 type decided struct {
-	header Header
+	header *Header
 	record Record
 	phi    float64
 }
@@ -48,11 +61,16 @@ type flushed struct {
 	late                time.Duration // mean age of its units then
 }
 
+// included is the newest flush that the decision includes, and when it was appended to the log.
+type included struct {
+	flushed
+	appended Millis
+}
+
 // report is a flush that is in the log.
 type report struct {
-	flushed
-	offset   int64
-	appended Millis
+	included
+	offset int64
 }
 
 // maxPending bounds the reports that await a watermark. Beyond it newer ones replace the newest, so that
@@ -67,6 +85,9 @@ const youngest = time.Minute
 func (c *Counter) Init(cell *Cell, rule *Rule, fresh *Fresh, fleet *Fleet, made uint64, now Time) {
 	*c = Counter{cell: cell, rule: rule, fresh: fresh, fleet: fleet, made: made, madeAt: now}
 	c.demand.at = now
+	if rule.Algorithm == Calendar {
+		c.civil = new(resets)
+	}
 	cell.clear()
 	c.sizeOwn(now)
 	cell.w[wFlushAt].Store(uint64(now))
@@ -113,7 +134,7 @@ func (c *Counter) Blocked(now Time) bool {
 		return false
 	}
 	var v view
-	c.cell.read(&v)
+	c.cell.read(c.fresh, &v)
 	if v.reset != 0 && now >= v.reset {
 		return false
 	}
@@ -140,7 +161,7 @@ func (c *Counter) Record() (h Header, r Record, ok bool) {
 	if c.decision == nil {
 		return h, r, false
 	}
-	return c.decision.header, c.decision.record, true
+	return *c.decision.header, c.decision.record, true
 }
 
 // State is what a pod believes of a counter, for people.
@@ -158,7 +179,7 @@ type State struct {
 // State describes the counter.
 func (c *Counter) State(now Time) State {
 	var v view
-	c.cell.read(&v)
+	c.cell.read(c.fresh, &v)
 	n, _ := c.fleet.Pods()
 	s := State{
 		Admitted: c.cell.Admitted(), Offered: c.cell.Offered(), Requests: c.cell.Requests(),

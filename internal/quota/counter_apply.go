@@ -17,7 +17,7 @@ func (c *Counter) Apply(h Header, r Record, now Time, rnd *Rand) bool {
 	if c.decision == nil {
 		c.decision = new(decided)
 	}
-	*c.decision = decided{h, r, rnd.Float64()}
+	*c.decision = decided{c.fresh.share(h), r, rnd.Float64()}
 	c.take(h.Watermark, now)
 	c.learn(now)
 	c.cell.w[wForfeit].Store(0)
@@ -40,13 +40,13 @@ func (c *Counter) Include(now Time, rnd *Rand) {
 func (c *Counter) DropLog(now Time) {
 	c.Lost()
 	c.pending, c.decision = nil, nil
-	c.included = report{}
+	c.included = included{}
 	c.evaluate(now)
 }
 
 // renewed is the header that the record stands on: the newest that renews it, else its own.
 func (c *Counter) renewed() *Header {
-	h := &c.decision.header
+	h := c.decision.header
 	if r := &c.fresh.renewing; r.Epoch == h.Epoch && r.Sequence > h.Sequence {
 		return r
 	}
@@ -67,23 +67,27 @@ func (c *Counter) watermark() int64 {
 
 // take moves the included report on to the newest at or below the watermark; it says whether it moved.
 func (c *Counter) take(watermark int64, now Time) bool {
+	if c.pending == nil {
+		return false
+	}
+	reports := c.pending.reports
 	n := 0
-	for n < len(c.pending) && c.pending[n].offset <= watermark {
+	for n < len(reports) && reports[n].offset <= watermark {
 		n++
 	}
 	if n == 0 {
 		c.thin()
 		return false
 	}
-	c.included = c.pending[n-1]
+	c.included = reports[n-1].included
 	if took := time.Duration(now - c.included.at); took > atOnce {
 		c.late = now + Time(took+atOnce)
 	}
-	if n == len(c.pending) { // as most of the time: nothing to keep memory for
+	if n == len(reports) { // as most of the time: nothing to keep memory for
 		c.pending = nil
 		return true
 	}
-	c.pending = c.pending[:copy(c.pending, c.pending[n:])]
+	c.pending.reports = reports[:copy(reports, reports[n:])]
 	return true
 }
 
@@ -91,18 +95,19 @@ func (c *Counter) take(watermark int64, now Time) bool {
 // long for a record (deferred, or under a new owner) does not meet it with old reports alone.
 func (c *Counter) thin() {
 	h, ok := c.fresh.Newest()
+	reports := c.pending.reports
 	n := 0
-	for ok && n < len(c.pending) && c.pending[n].offset <= h.Watermark {
+	for ok && n < len(reports) && reports[n].offset <= h.Watermark {
 		n++
 	}
 	if n > 1 {
-		c.pending = c.pending[:copy(c.pending, c.pending[n-1:])]
+		c.pending.reports = reports[:copy(reports, reports[n-1:])]
 	}
 }
 
 // evaluate computes the view from all that the counter knows, and publishes it.
 func (c *Counter) evaluate(now Time) {
-	v := view{period: c.period & ownNumbers, mean: 1, at: now}
+	v := view{mean: 1, at: now}
 	pods, _ := c.fleet.Pods()
 	strict := c.rule.strict(pods)
 	c.ruleView(&v, now)
@@ -114,7 +119,7 @@ func (c *Counter) evaluate(now Time) {
 	if c.decision != nil {
 		c.recordView(&v, now)
 	}
-	c.cell.write(&v)
+	c.cell.write(c.fresh, &v)
 }
 
 // ruleView fills in what the pod's own policy says.
@@ -126,9 +131,10 @@ func (c *Counter) ruleView(v *view, now Time) {
 		v.flags |= flagBucket
 	case Calendar:
 		v.flags |= flagCalendar
-		at = c.periodEnd - 1
-		if known && c.periodEnd != 0 {
-			v.reset = c.fresh.podTime(c.periodEnd)
+		v.period = c.civil.period & ownNumbers
+		at = c.civil.end - 1
+		if known && c.civil.end != 0 {
+			v.reset = c.fresh.podTime(c.civil.end)
 		}
 	}
 	v.w = float64(c.rule.WindowAt(at))
@@ -142,7 +148,7 @@ func (c *Counter) recordView(v *view, now Time) {
 	v.flags |= flagRecord
 	v.phi = c.decision.phi
 	v.at = c.decision.header.Received
-	v.inc, v.incOffers = max(c.included.cumulative, c.cut), c.included.offered
+	v.inc, v.incOffers = max(c.included.cumulative, c.cut()), c.included.offered
 	v.mean = one(c.included.mean)
 	if c.included.at == 0 {
 		v.mean = one(r.MeanCost)

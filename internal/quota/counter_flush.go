@@ -35,7 +35,7 @@ func (c *Counter) Flush(now Time, f time.Duration, force bool) (entries [2]Entry
 	if !changed && !c.resend {
 		return entries, 0
 	}
-	if !force && !c.resend && c.cutAt == 0 && c.maySkip(now, requests, offered, admitted) {
+	if !force && !c.resend && c.cutting() == 0 && c.maySkip(now, requests, offered, admitted) {
 		return entries, 0
 	}
 	return c.build(now, f, offered, admitted)
@@ -55,16 +55,17 @@ func (c *Counter) build(now Time, f time.Duration, offered, admitted uint64) (en
 		Demand: c.sent.rate, MeanCost: c.demand.mean, Burst: c.burst(now),
 	}
 	newest := Time(c.cell.w[wNewest].Load())
-	if c.cutAt != 0 && c.cut > c.base && c.cut <= admitted {
+	cut, cutAt := c.cut(), c.cutting()
+	if cutAt != 0 && cut > c.base && cut <= admitted {
 		entries[n] = e
-		entries[n].Cumulative = c.cut
-		entries[n].when(c.first, min(newest, c.cutAt-Time(time.Millisecond)), now)
+		entries[n].Cumulative = cut
+		entries[n].when(c.first, min(newest, cutAt-Time(time.Millisecond)), now)
 		n++
 	}
-	if n == 0 || admitted > c.cut {
+	if n == 0 || admitted > cut {
 		from := c.first
-		if c.cutAt != 0 {
-			from = max(from, c.cutAt)
+		if cutAt != 0 {
+			from = max(from, cutAt)
 		}
 		entries[n] = e
 		entries[n].when(from, newest, now)
@@ -97,7 +98,7 @@ func (c *Counter) maySkip(now Time, requests, offered, admitted uint64) bool {
 		return false
 	}
 	var v view
-	c.cell.read(&v)
+	c.cell.read(c.fresh, &v)
 	x := v.curve(v.renew(now, c.fresh)+v.lead, true)
 	if x <= 2*v.lam || offered-c.sent.offered != admitted-c.sent.cumulative {
 		return false
@@ -128,24 +129,25 @@ func (c *Counter) Acknowledge(offset int64, appended Millis, now Time) {
 		return
 	}
 	c.inflight, c.resend = false, false
-	c.base, c.first, c.cutAt = c.sent.cumulative, 0, c.openCut(c.sent.at)
-	r := report{c.sent, offset, appended}
-	if len(c.pending) == maxPending {
-		c.pending[maxPending-1] = r
-	} else {
-		c.pending = append(c.pending, r)
-	}
+	c.base, c.first = c.sent.cumulative, 0
+	c.closeCut(c.sent.at)
+	c.wait(report{included{c.sent, appended}, offset})
 	if c.take(c.watermark(), now) {
 		c.evaluate(now)
 	}
 }
 
-// openCut keeps a reset that came after the report at sent.
-func (c *Counter) openCut(sent Time) Time {
-	if c.cutAt > sent {
-		return c.cutAt
+// wait keeps a report until a watermark reaches it.
+func (c *Counter) wait(r report) {
+	if c.pending == nil {
+		c.pending = new(waiting)
 	}
-	return 0
+	p := c.pending
+	if len(p.reports) == maxPending {
+		p.reports[maxPending-1] = r
+	} else {
+		p.reports = append(p.reports, r)
+	}
 }
 
 // Lost says that the report of the last Flush may not be in the log. The next one carries all of it:
@@ -179,7 +181,7 @@ func (c *Counter) learn(now Time) {
 		if time.Duration(int64(now)-int64(c.cell.w[wCandAt].Load())) < learnAfter {
 			return
 		}
-		c.learned, c.learnedAt = max(c.burst(now), cand), now
+		c.learned = &learned{max(c.burst(now), cand), now}
 		c.tell(d)
 	}
 	c.cell.w[wCand].Store(0)
@@ -188,15 +190,15 @@ func (c *Counter) learn(now Time) {
 
 // tell has a burst reported that the fleet does not know of: the pod's next request may be long in coming.
 func (c *Counter) tell(d *decided) {
-	if known := d != nil && c.learned <= tellTimes*d.record.Burst+one(c.demand.mean); !known {
+	if known := d != nil && c.learned.units <= tellTimes*d.record.Burst+one(c.demand.mean); !known {
 		c.Again()
 	}
 }
 
 // burst is the learned burst, units, as it has faded until now.
 func (c *Counter) burst(now Time) float64 {
-	if c.learned == 0 {
+	if c.learned == nil {
 		return 0
 	}
-	return c.learned * fade(time.Duration(now-c.learnedAt))
+	return c.learned.units * fade(time.Duration(now-c.learned.at))
 }

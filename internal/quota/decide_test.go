@@ -173,25 +173,46 @@ func TestRacingTakesExceedByThreadsMinusOne(t *testing.T) {
 
 // A write leaves the view in force alone: a check may still be reading it.
 func TestWriteLeavesTheViewInForceWhole(t *testing.T) {
-	var c Cell
+	var (
+		c Cell
+		f Fresh
+		v view
+	)
 	a, b := view{r: 1, period: 1}, view{r: 2, period: 2}
-	c.write(&a)
-	reading := c.w[wVersion].Load()
-	c.write(&b)
-	var v view
-	if c.readCopy(&v, reading); v != a {
-		t.Errorf("overwritten by %+v", v)
+	c.write(&f, &a)
+	c.write(&f, &a)
+	words := b.words()
+	f.spares.at(f.spares.take()).store(&words) // another cell's, in the first spare
+	place := c.writeSpare(&f, &words)
+	if v.load(c.view()); v != a {
+		t.Errorf("what a check may still be reading is overwritten by %+v", v)
 	}
-	if c.read(&v); v != b {
+	c.w[wView].Store(7) // half written
+	if c.read(&f, &v); v != b {
+		t.Errorf("in force while the cell is written: %+v", v)
+	}
+	f.spares.put(place)
+	c.write(&f, &a)
+	if c.read(&f, &v); v != a || c.w[wVersion].Load()&placeMask != placeCell {
+		t.Errorf("in force: %+v", v)
+	}
+	for range placeMask {
+		f.spares.take()
+	}
+	c.write(&f, &b) // with no spare left
+	if c.read(&f, &v); v != b {
 		t.Errorf("in force: %+v", v)
 	}
 }
 
 // The feed writes while checks read: a read that one write overlaps is whole.
 func TestChecksNeverMixDecisions(t *testing.T) {
-	var c Cell
+	var (
+		c Cell
+		f Fresh
+	)
 	views := [2]view{{r: 1, k1: 1, m: 1, s: 1, g: 1, period: 1}, {r: 2, k1: 2, m: 2, s: 2, g: 2, period: 2}}
-	c.write(&views[0])
+	c.write(&f, &views[0])
 	var reads [3]atomic.Int64
 	var stop, torn atomic.Bool
 	var wg sync.WaitGroup
@@ -199,7 +220,7 @@ func TestChecksNeverMixDecisions(t *testing.T) {
 		wg.Go(func() {
 			for !stop.Load() {
 				var v view
-				c.read(&v)
+				c.read(&f, &v)
 				if v != views[(v.period-1)&1] {
 					torn.Store(true)
 				}
@@ -209,7 +230,7 @@ func TestChecksNeverMixDecisions(t *testing.T) {
 		})
 	}
 	for i := range 300 {
-		c.write(&views[i%2])
+		c.write(&f, &views[i%2])
 		for j := range reads { // each reader ends the read that this write overlapped
 			for n := reads[j].Load(); reads[j].Load() < n+2; {
 				runtime.Gosched()
@@ -248,7 +269,7 @@ func TestOwnWindowHoldsTheTrueWindow(t *testing.T) {
 			log = append(log, f.now)
 		}
 		var v view
-		f.cell.read(&v)
+		f.cell.read(&f.fresh, &v)
 		own := f.cell.own(f.cell.ownNumber(f.now, &v))
 		truth, most := 0, 0
 		for _, at := range log {

@@ -13,9 +13,21 @@ type Fresh struct {
 	since    atomic.Int64 // Time of the epoch's first header: older records are not renewed
 	offset   atomic.Int64 // owner time - pod time, ns; 0: unknown
 
+	spares spares                 // of views of this partition's counters
+	shared atomic.Pointer[Header] // the newest batch's of which a record was applied
+
 	// Of the control goroutine alone.
 	newest, renewing Header
 	lead             time.Duration
+}
+
+// share returns an immutable copy of h, the same one for the records of a batch. Those who make slots may call it too.
+func (f *Fresh) share(h Header) *Header {
+	if s := f.shared.Load(); s != nil && *s == h {
+		return s
+	}
+	f.shared.Store(&h)
+	return &h
 }
 
 // Observe takes the newest header in. Call it before the batch's records are applied and before Include:

@@ -16,7 +16,7 @@ const (
 // judge answers one rate, read-only.
 func judge(now Time, t *Take, rnd *Rand, o *Outcome) {
 	var v view
-	t.Cell.read(&v)
+	t.Cell.read(t.Fresh, &v)
 	*o = Outcome{bucket: t.Cell.ownNumber(now, &v)}
 	age, heard := t.Fresh.Age(now)
 	switch {

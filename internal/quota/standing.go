@@ -35,7 +35,7 @@ type Standing struct {
 // Standing says what the counter stands on. Like all of Counter's methods it is for the control goroutine.
 func (c *Counter) Standing(now Time) Standing {
 	var v view
-	c.cell.read(&v)
+	c.cell.read(c.fresh, &v)
 	age, heard := c.fresh.Age(now)
 	switch {
 	case !heard || age > c.rule.staleAfter():

@@ -291,7 +291,7 @@ func TestSharesSumToOne(t *testing.T) {
 			f.now, f.wm = at, offset
 			f.told(r)
 			var v view
-			f.cell.read(&v)
+			f.cell.read(&f.fresh, &v)
 			if v.di > 0 {
 				sum += v.s
 			} else {

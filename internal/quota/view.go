@@ -6,7 +6,7 @@ import (
 )
 
 // view is one copy of the decision as a check uses it: everything that can be computed once is. Rates are
-// per ns, times are pod time. A Cell holds two, written in turn.
+// per ns, times are pod time. A Cell holds one, and a Fresh a second one of each that is being written.
 type view struct {
 	flags          uint64
 	at             Time   // receipt of the record
@@ -22,7 +22,7 @@ type view struct {
 	period         uint64
 }
 
-const viewWords = (CellWords - wCopies) / 2
+const viewWords = CellWords - wView
 
 const (
 	flagRecord = 1 << iota
@@ -36,27 +36,43 @@ const (
 
 func (v *view) has(flag uint64) bool { return v.flags&flag != 0 }
 
-// write publishes v. For the control goroutine.
-func (c *Cell) write(v *view) {
-	version := c.w[wVersion].Load() + 1
-	w := c.w[wCopies+int(version&1)*viewWords:][:viewWords]
-	for i, x := range [...]uint64{
-		v.flags, uint64(v.at), v.inc, v.incOffers, bits(v.r), bits(v.k1), bits(v.k2), bits(v.k3),
-		bits(v.m), bits(v.w), bits(v.lr), bits(v.s), bits(v.lam), bits(v.phi), bits(v.q), bits(v.g),
-		bits(v.di), bits(v.tau0), bits(v.over), bits(v.mean), bits(v.lead), uint64(v.blocked), uint64(v.reset), v.period,
-	} {
-		w[i].Store(x)
-	}
-	c.w[wVersion].Store(version)
+// write publishes v: first in a spare copy of f, which checks use while the cell's own is written, then in the cell. A
+// cell that no check knows yet may be written while all spares are in use; another one's would be torn for a moment,
+// which at worst misjudges a request. Calls for one cell do not overlap.
+func (c *Cell) write(f *Fresh, v *view) {
+	words := v.words()
+	place := c.writeSpare(f, &words)
+	c.view().store(&words)
+	c.publish(placeCell)
+	f.spares.put(place)
 }
 
-// read fills v. A write that comes in between makes it read once more; the copy used then was written before
-// that write began, so it is whole unless two more writes pass within these few ns. Even a torn view only
-// misjudges one request.
-func (c *Cell) read(v *view) {
+// writeSpare publishes the words in a spare, if there is one, and returns its place.
+func (c *Cell) writeSpare(f *Fresh, words *[viewWords]uint64) (place uint64) {
+	place = f.spares.take()
+	if place != placeCell {
+		f.spares.at(place).store(words)
+		c.publish(place)
+	}
+	return place
+}
+
+// publish makes the copy at place the one in force.
+func (c *Cell) publish(place uint64) {
+	c.w[wVersion].Store(c.w[wVersion].Load()&^placeMask + placeStep | place)
+}
+
+// read fills v. A copy is written only while the version does not name it, so that what was read under one version is
+// whole. A write that comes in between makes it read once more, at most twice: more than two within these few
+// ns may leave a torn view, which only misjudges one request. f is the Fresh that the cell is written with.
+func (c *Cell) read(f *Fresh, v *view) {
 	version := c.w[wVersion].Load()
 	for range 3 {
-		c.readCopy(v, version)
+		words := c.view()
+		if place := version & placeMask; place != placeCell {
+			words = f.spares.at(place)
+		}
+		v.load(words)
 		again := c.w[wVersion].Load()
 		if again == version {
 			return
@@ -65,8 +81,26 @@ func (c *Cell) read(v *view) {
 	}
 }
 
-func (c *Cell) readCopy(v *view, version uint64) {
-	w := (*[viewWords]atomicWord)(c.w[wCopies+int(version&1)*viewWords:])
+func (c *Cell) view() *viewCopy { return (*viewCopy)(c.w[wView:]) }
+
+// viewCopy is a view's words in memory that checks read.
+type viewCopy [viewWords]atomicWord
+
+func (w *viewCopy) store(words *[viewWords]uint64) {
+	for i, x := range words {
+		w[i].Store(x)
+	}
+}
+
+func (v *view) words() [viewWords]uint64 {
+	return [...]uint64{
+		v.flags, uint64(v.at), v.inc, v.incOffers, bits(v.r), bits(v.k1), bits(v.k2), bits(v.k3),
+		bits(v.m), bits(v.w), bits(v.lr), bits(v.s), bits(v.lam), bits(v.phi), bits(v.q), bits(v.g),
+		bits(v.di), bits(v.tau0), bits(v.over), bits(v.mean), bits(v.lead), uint64(v.blocked), uint64(v.reset), v.period,
+	}
+}
+
+func (v *view) load(w *viewCopy) {
 	v.flags = w[0].Load()
 	v.at = Time(w[1].Load())
 	v.inc, v.incOffers = w[2].Load(), w[3].Load()

@@ -196,7 +196,7 @@ func TestRecordsApplyOnlyOnceTheEndIsReached(t *testing.T) {
 	d.hear(h2, nil)
 	for _, s := range d.ledger.Live() {
 		if _, _, ok := s.Counter.Record(); !ok {
-			t.Errorf("counter %v has no record once the end is reached", countedBy(s.Identity))
+			t.Errorf("counter %v has no record once the end is reached", countedBy(s.Identity()))
 		}
 	}
 }

@@ -218,7 +218,7 @@ func (a *Agent) refit(s *ledger.Slot, now quota.Time) {
 	if p == nil || p.Version == s.Counter.Rule().PolicyVersion {
 		return
 	}
-	id, err := wirev1.DecodeIdentity(s.Identity)
+	id, err := wirev1.DecodeIdentity(s.Identity())
 	if err != nil {
 		return
 	}

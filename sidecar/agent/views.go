@@ -151,7 +151,7 @@ func (a *Agent) countersView(limit string, n int) CountersView {
 	for _, s := range top.sorted() {
 		state := s.Counter.State(now)
 		out = append(out, CounterView{
-			ID: s.ID.String(), Target: s.Target, Limit: s.Limit, CountedBy: countedBy(s.Identity),
+			ID: s.ID.String(), Target: s.Target, Limit: s.Limit, CountedBy: countedBy(s.Identity()),
 			Admitted: state.Admitted, Offered: state.Offered, Demand: state.Demand, Share: state.Share,
 			Left: state.Left, Unincluded: state.Unincluded, BlockedMS: ms(state.Blocked),
 			Cold: state.Cold, Paced: state.Paced, Dirty: state.Dirty,

@@ -60,7 +60,7 @@ func (l *Ledger) TakeMade(f func(*Slot)) {
 	l.alloc.mu.Unlock()
 	for _, s := range made {
 		l.live = append(l.live, s)
-		s.live = len(l.live)
+		s.live = uint32(len(l.live)) //nolint:gosec // bounded by Config.Slots
 		f(s)
 	}
 }
@@ -118,7 +118,7 @@ func (l *Ledger) free(clean func(*Slot) bool) int {
 		}
 		l.alloc.release(s)
 		// Reports that await a watermark may hold the slot for long yet: not with all it had.
-		s.freed, s.Counter, s.Identity = true, nil, nil
+		s.freed, s.Counter, s.tail = true, nil, ""
 		freed++
 	}
 	clear(l.graced[len(kept):])

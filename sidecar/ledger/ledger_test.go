@@ -120,7 +120,7 @@ func TestADirtySlotStaysUntilItIsClean(t *testing.T) {
 	if l.Reclaim(always) != 1 || l.Removing() != 0 {
 		t.Error("not freed although clean")
 	}
-	if s.Identity != nil || s.Counter != nil {
+	if len(s.Identity()) != 0 || s.Counter != nil {
 		t.Error("a freed slot, which reports that await a watermark may hold, keeps what it had")
 	}
 }

@@ -26,19 +26,22 @@ type Key struct {
 	Fleet *quota.Fleet
 }
 
-// Slot is one given-out slot: a counter of this pod. Key, Cell and Made do not change until it is freed. Checks touch
+// Slot is one given-out slot: a counter of this pod. All but Control does not change until it is freed. Checks touch
 // the Cell, while they hold a Pin, and MarkDirty; everything under Control belongs to the
 // control goroutine.
 type Slot struct {
-	Key
+	ID wirev1.ID
+	*family
 	// Cell holds the counter's hot words. It belongs to another counter once this slot is freed.
 	Cell *quota.Cell
 	// Made is the pod's running number of slots given out, from 1.
 	Made uint64
 
-	marked atomic.Bool
 	next   *Slot // the dirty stack: the marker's until pushed, the control goroutine's afterwards
+	tail   string
+	shared uint16 // bytes of the identity that are the family's; the rest is tail
 	cell   uint32
+	marked atomic.Bool
 
 	Control
 }
@@ -47,21 +50,21 @@ type Slot struct {
 type Control struct {
 	// Counter is the control side of the Cell.
 	Counter *quota.Counter
-	// Listed: the report builder holds the slot in a partition's list of dirty ones.
-	Listed bool
-	// Acknowledged: a report with this counter's identity text has been acknowledged, in the owner
-	// epoch IdentityEpoch. Wanted: the owner asks for the text.
-	Acknowledged  bool
-	Wanted        bool
-	IdentityEpoch int64
 	// ReportedAt is when an entry of this counter was last handed to the producer.
 	ReportedAt quota.Time
+	// Acknowledged: a report with this counter's identity text has been acknowledged, in the owner
+	// epoch IdentityEpoch. Wanted: the owner asks for the text.
+	IdentityEpoch int64
+	Acknowledged  bool
+	Wanted        bool
+	// Listed: the report builder holds the slot in a partition's list of dirty ones.
+	Listed bool
 
-	live    int // position in the list of live slots, from 1; 0: not live
 	removed bool
 	freed   bool
+	live    uint32 // position in the list of live slots, from 1; 0: not live
 }
 
-// Freed reports whether the Cell has been given back: Counter and Identity are gone. For the control
+// Freed reports whether the Cell has been given back: Counter and identity are gone. For the control
 // goroutine.
 func (s *Slot) Freed() bool { return s.freed }

@@ -190,7 +190,7 @@ type filler struct {
 func (f *filler) fill(dirty []*ledger.Slot) (kept []*ledger.Slot) {
 	kept = dirty[:0]
 	for i, s := range dirty {
-		need := 2*entryBytes + len(s.Identity) + len(s.Target) + 16
+		need := 2*entryBytes + s.IdentityLen() + len(s.Target) + 16
 		if f.left < need {
 			kept = append(kept, dirty[i:]...)
 			break
@@ -218,7 +218,7 @@ func (f *filler) add(s *ledger.Slot, entries []quota.Entry) {
 		f.times.take(&entries[i])
 		e := wireEntry(s.ID, &entries[i])
 		if withText && i == 0 {
-			e.Identity = s.Identity
+			e.Identity = s.Identity()
 		}
 		t.Entries = append(t.Entries, e)
 	}

@@ -11,7 +11,7 @@ func root() *cobra.Command {
 	r := cli.Root("weir", "One quota over every replica, enforced beside each", `weir is the person's tool for weir's quotas.
 
 Try it with "weir demo": everything on this machine, under load, with a table of what happens.`)
-	r.AddCommand(demoCommand(), validateCommand(), applyCommand(), explainCommand(), topCommand(), simulateCommand(simulate.RunAll), hashCommand(), keyCommand(),
+	r.AddCommand(demoCommand(), validateCommand(), applyCommand(), explainCommand(), topCommand(), simulateCommand(simulate.RunAll), renderCommand(), hashCommand(), keyCommand(),
 		cli.Version("weir"))
 	return r
 }

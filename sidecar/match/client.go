@@ -12,49 +12,81 @@ type client struct {
 	// dimension is the only item, in the form that policy.Limit.Amount takes. Its value may be in
 	// the scan's scratch.
 	dimension [1]wirev1.Dimension
+	// encoded is its canonical encoding.
+	encoded []byte
+}
+
+// boundSource is a source of clients, and how its values become dimensions.
+type boundSource struct {
+	*policy.ClientSource
+	form form
+}
+
+func (m *Matcher) bindSource(src *policy.ClientSource) boundSource {
+	plain, hashed := src.Kind.Dimensions()
+	switch src.Kind {
+	case policy.SourceHeader:
+		return boundSource{src, m.form(plain, hashed, src.Name, !src.Reveal)}
+	case policy.SourceJWTClaim:
+		return boundSource{src, m.form(plain, hashed, src.Name, false)}
+	default:
+		return boundSource{src, m.form(plain, hashed, "", false)}
+	}
 }
 
 // findClient takes the first source that yields a value.
-func (m *Matcher) findClient(s *scan, sources []policy.ClientSource, c *client) {
+func findClient(s *scan, sources []boundSource, c *client) {
+	c.found, c.dimension[0] = false, wirev1.Dimension{Kind: wirev1.DimClientMissing}
 	for i := range sources {
-		if d, ok := m.clientFrom(s, &sources[i]); ok {
+		if d, ok := clientFrom(s, &sources[i]); ok {
 			c.found, c.dimension[0] = true, d
-			return
+			break
 		}
 	}
-	c.found, c.dimension[0] = false, wirev1.Dimension{Kind: wirev1.DimClientMissing}
+	d := &c.dimension[0]
+	c.encoded = wirev1.AppendDimension(c.encoded[:0], d.Kind, d.Name, d.Value)
 }
 
-func (m *Matcher) clientFrom(s *scan, src *policy.ClientSource) (wirev1.Dimension, bool) {
-	plain, hashed := src.Kind.Dimensions()
+func clientFrom(s *scan, src *boundSource) (wirev1.Dimension, bool) {
 	switch src.Kind {
 	case policy.SourcePrincipal:
-		return m.dimension(s, plain, hashed, "", s.req.Principal, false)
+		return src.form.dimension(s, s.req.Principal)
 	case policy.SourceJWTClaim:
 		if s.req.Claims == nil {
 			return wirev1.Dimension{}, false
 		}
 		value, _ := s.req.Claims.Claim(src.Name)
-		return m.dimension(s, plain, hashed, src.Name, value, false)
+		return src.form.dimension(s, value)
 	case policy.SourceHeader:
-		return m.dimension(s, plain, hashed, src.Name, s.picked(src.Name, src.Pick), !src.Reveal)
+		return src.form.dimension(s, s.picked(src.Name, src.Pick))
 	default:
-		return addressDimension(s, src)
+		return addressDimension(s, src.ClientSource)
 	}
 }
 
-// dimension makes a dimension of any bytes; secret or long values leave the pod as a keyed hash. An
-// empty value is none.
-func (m *Matcher) dimension(s *scan, plain, hashed wirev1.DimensionKind, name, value string, secret bool) (wirev1.Dimension, bool) {
+// form is how the values of one source become dimensions: secret or long ones leave the pod as a keyed hash.
+type form struct {
+	plain, hashed wirev1.DimensionKind
+	name          string
+	secret        bool
+	hash          wirev1.Secret
+}
+
+func (m *Matcher) form(plain, hashed wirev1.DimensionKind, name string, secret bool) form {
+	return form{plain: plain, hashed: hashed, name: name, secret: secret, hash: m.keys.Secret(plain, name)}
+}
+
+// dimension makes a dimension of any bytes. An empty value is none.
+func (f *form) dimension(s *scan, value string) (wirev1.Dimension, bool) {
 	if value == "" {
 		return wirev1.Dimension{}, false
 	}
-	if !secret && len(value) <= wirev1.MaxPlainValue {
-		return wirev1.Dimension{Kind: plain, Name: name, Value: value}, true
+	if !f.secret && len(value) <= wirev1.MaxPlainValue {
+		return wirev1.Dimension{Kind: f.plain, Name: f.name, Value: value}, true
 	}
 	from := len(s.scratch)
-	s.scratch = m.keys.AppendSecret(s.scratch, plain, name, raw(value))
-	return wirev1.Dimension{Kind: hashed, Name: name, Value: text(s.scratch[from:])}, true
+	s.scratch = f.hash.Append(s.scratch, raw(value))
+	return wirev1.Dimension{Kind: f.hashed, Name: f.name, Value: text(s.scratch[from:])}, true
 }
 
 func addressDimension(s *scan, src *policy.ClientSource) (wirev1.Dimension, bool) {

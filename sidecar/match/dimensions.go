@@ -5,49 +5,58 @@ import (
 	"github.com/weirproxy/weir/internal/policy"
 )
 
-// dimensions returns the canonical encoding of a limit's dimensions for the request, in the Result's memory.
-func (m *Matcher) dimensions(l *policy.Limit, endpoint string, res *Result) []byte {
-	from := len(res.dims)
-	for i := range l.Dimensions {
-		d := m.limitDimension(&l.Dimensions[i], l, endpoint, res)
-		res.dims = wirev1.AppendDimension(res.dims, d.Kind, d.Name, d.Value)
-	}
-	return res.dims[from:]
+// boundDimension is a dimension of a limit, and how its values are written; Client and Endpoint have no form of their own.
+type boundDimension struct {
+	*policy.Dimension
+	form form
 }
 
-func (m *Matcher) limitDimension(d *policy.Dimension, l *policy.Limit, endpoint string, res *Result) wirev1.Dimension {
-	s := &res.scan
+func (m *Matcher) bindDimension(d *policy.Dimension) boundDimension {
 	switch d.Kind {
-	case policy.ByEndpoint:
-		return wirev1.Dimension{Kind: wirev1.DimEndpoint, Value: s.endpoint(l, endpoint)}
-	case policy.ByMethod:
-		return wirev1.Dimension{Kind: wirev1.DimMethod, Value: l.MethodLabel(s.req.Method)}
 	case policy.ByHost:
-		if v, ok := m.dimension(s, wirev1.DimHost, wirev1.DimHostHashed, "", s.Host(), false); ok {
-			return v
-		}
-		return wirev1.Dimension{Kind: wirev1.DimHost}
+		return boundDimension{d, m.form(wirev1.DimHost, wirev1.DimHostHashed, "", false)}
 	case policy.ByHeader:
-		value := s.picked(d.Name, d.Pick)
-		if v, ok := m.dimension(s, wirev1.DimHeader, wirev1.DimHeaderHashed, d.Name, value, !d.Reveal); ok {
-			return v
-		}
-		return wirev1.Dimension{Kind: wirev1.DimHeaderMissing, Name: d.Name}
+		return boundDimension{d, m.form(wirev1.DimHeader, wirev1.DimHeaderHashed, d.Name, !d.Reveal)}
 	default:
-		return res.client.dimension[0]
+		return boundDimension{Dimension: d}
 	}
 }
 
-// endpoint is the method with the text of the pattern that matched, never the path itself.
-func (s *scan) endpoint(l *policy.Limit, pattern string) string {
-	if pattern == policy.NoPattern {
-		return policy.NoPattern
+// appendDimensions appends the canonical encoding of a limit's dimensions for the request.
+func (b *boundLimit) appendDimensions(dst []byte, endpoint string, res *Result) []byte {
+	s := &res.scan
+	for i := range b.dimensions {
+		d := &b.dimensions[i]
+		switch d.Kind {
+		case policy.ByClient:
+			dst = append(dst, res.client.encoded...)
+		case policy.ByEndpoint:
+			dst = appendEndpoint(dst, b.limit, s.req.Method, endpoint)
+		case policy.ByMethod:
+			dst = wirev1.AppendDimension(dst, wirev1.DimMethod, "", b.limit.MethodLabel(s.req.Method))
+		case policy.ByHost:
+			v, ok := d.form.dimension(s, s.Host())
+			if !ok {
+				v = wirev1.Dimension{Kind: wirev1.DimHost}
+			}
+			dst = wirev1.AppendDimension(dst, v.Kind, v.Name, v.Value)
+		case policy.ByHeader:
+			v, ok := d.form.dimension(s, s.picked(d.Name, d.Pick))
+			if !ok {
+				v = wirev1.Dimension{Kind: wirev1.DimHeaderMissing, Name: d.Name}
+			}
+			dst = wirev1.AppendDimension(dst, v.Kind, v.Name, v.Value)
+		}
 	}
-	from := len(s.scratch)
-	s.scratch = append(s.scratch, l.MethodLabel(s.req.Method)...)
-	s.scratch = append(s.scratch, ' ')
-	s.scratch = append(s.scratch, pattern...)
-	return text(s.scratch[from:])
+	return dst
+}
+
+// appendEndpoint: the method with the text of the pattern that matched, never the path itself.
+func appendEndpoint(dst []byte, l *policy.Limit, method, pattern string) []byte {
+	if pattern == policy.NoPattern {
+		return wirev1.AppendDimension(dst, wirev1.DimEndpoint, "", pattern)
+	}
+	return wirev1.AppendDimension(dst, wirev1.DimEndpoint, "", l.MethodLabel(method), " ", pattern)
 }
 
 // cost reads what the request charges: a whole number, at most Max.

@@ -6,18 +6,28 @@ import (
 	"github.com/weirproxy/weir/internal/policy"
 )
 
-// excludes is what the presets say of a request, found out once.
-type excludes struct{ known, preflight, healthCheck bool }
+// answer is whether something holds, found out once.
+type answer uint8
+
+const (
+	unknown answer = iota
+	no
+	yes
+)
+
+func (a *answer) of(find func() bool) bool {
+	if *a == unknown {
+		*a = no
+		if find() {
+			*a = yes
+		}
+	}
+	return *a == yes
+}
 
 // excluded reports whether a policy's presets take the request out.
 func (s *scan) excluded(e policy.Exclude) bool {
-	if !e.CORSPreflight && !e.HealthCheck {
-		return false
-	}
-	if !s.excludes.known {
-		s.excludes = excludes{known: true, preflight: s.isPreflight(), healthCheck: s.isHealthCheck()}
-	}
-	return e.CORSPreflight && s.excludes.preflight || e.HealthCheck && s.excludes.healthCheck
+	return e.CORSPreflight && s.isPreflight() || e.HealthCheck && s.probes.of(s.isHealthCheck)
 }
 
 // isPreflight: what the Fetch standard calls a CORS-preflight request.

@@ -39,7 +39,6 @@ type Result struct {
 
 	scan   scan
 	client client
-	dims   []byte // encodings of dimensions, one limit's after the other
 	ids    []byte // identities
 }
 
@@ -47,7 +46,7 @@ func (r *Result) reset(req *Request) {
 	clear(r.Hits) // policies that are gone must not stay in memory
 	r.Hits = r.Hits[:0]
 	r.NoPolicy, r.Refused, r.RefusedTarget = false, nil, ""
-	r.dims, r.ids = r.dims[:0], r.ids[:0]
+	r.ids = r.ids[:0]
 	r.scan.reset(req)
 }
 
@@ -77,7 +76,7 @@ func (m *Matcher) target(t *target, res *Result) {
 			continue
 		}
 		if b.needClient {
-			m.findClient(&res.scan, b.policy.Client, &res.client)
+			findClient(&res.scan, b.sources, &res.client)
 		}
 		for j := range b.limits {
 			m.limit(t, &b.limits[j], res)
@@ -110,12 +109,12 @@ func (m *Matcher) limit(t *target, b *boundLimit, res *Result) {
 // charge adds a hit for each rate that applies.
 func (m *Matcher) charge(t *target, b *boundLimit, endpoint string, enforced bool, res *Result) {
 	l := b.limit
-	dims := m.dimensions(l, endpoint, res)
 	cost := res.scan.cost(&l.Cost)
 	var client []wirev1.Dimension
 	if b.byClient && res.client.found {
 		client = res.client.dimension[:]
 	}
+	var dims []byte // once found, for the next rate
 	for i := range b.rates {
 		r := &b.rates[i]
 		rule, unlimited := l.Amount(i, client)
@@ -123,11 +122,18 @@ func (m *Matcher) charge(t *target, b *boundLimit, endpoint string, enforced boo
 			continue
 		}
 		id, identity := r.whole, r.prefix
-		if len(dims) > 0 {
+		if len(b.dimensions) > 0 {
 			from := len(res.ids)
-			res.ids = append(append(res.ids, r.prefix...), dims...)
+			res.ids = append(res.ids, r.prefix...)
+			at := len(res.ids)
+			if dims == nil {
+				res.ids = b.appendDimensions(res.ids, endpoint, res)
+				dims = res.ids[at:]
+			} else {
+				res.ids = append(res.ids, dims...)
+			}
 			identity = res.ids[from:]
-			id = m.keys.ID(identity)
+			id = r.hash.ID(dims)
 		}
 		res.Hits = append(res.Hits, Hit{
 			Target: t.name, Limit: l, Rate: r.rate, Rule: rule, ID: id,
@@ -147,11 +153,7 @@ func (m *Matcher) enforced(l *policy.Limit, res *Result) bool {
 	}
 	lot := res.scan.req.Random
 	if res.client.found {
-		d := &res.client.dimension[0]
-		from := len(res.ids)
-		res.ids = wirev1.AppendDimension(res.ids, d.Kind, d.Name, d.Value)
-		lot = m.keys.ID(res.ids[from:]).Lo
-		res.ids = res.ids[:from]
+		lot = m.keys.ID(res.client.encoded).Lo
 	}
 	const parts = 10_000
 	return float64(lot%parts) < l.EnforcePercent*(parts/100)

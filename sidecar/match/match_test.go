@@ -333,7 +333,7 @@ func TestAResultsMemoryDoesNotGrow(t *testing.T) {
 	for range 1000 {
 		m.Match(req, &res)
 	}
-	if n := cap(res.scan.scratch) + cap(res.ids) + cap(res.dims) + cap(res.Hits); n > 4096 {
+	if n := cap(res.scan.scratch) + cap(res.ids) + cap(res.Hits); n > 4096 {
 		t.Errorf("%d after 1000 requests", n)
 	}
 }

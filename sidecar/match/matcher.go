@@ -102,21 +102,24 @@ type target struct {
 
 type boundPolicy struct {
 	policy     *policy.Policy
+	sources    []boundSource
 	limits     []boundLimit
 	needClient bool
 }
 
 type boundLimit struct {
-	limit    *policy.Limit
-	byClient bool
-	rates    []boundRate
+	limit      *policy.Limit
+	byClient   bool
+	dimensions []boundDimension
+	rates      []boundRate
 }
 
 // boundRate is a rate with what a target and a policy fix of its counters.
 type boundRate struct {
 	rate   *policy.Rate
 	prefix []byte // canonical identity up to and with the number of dimensions
-	whole  wirev1.ID
+	hash   wirev1.Prefix
+	whole  wirev1.ID // of the prefix alone
 	// overflow is the limit's overflow counter; nil for a limit of one counter.
 	overflow *Overflow
 }
@@ -132,6 +135,9 @@ func (m *Matcher) bind(set *policy.Set, name string) *target {
 	t := &target{name: name}
 	for _, p := range set.ForTarget(name) {
 		b := boundPolicy{policy: p}
+		for i := range p.Client {
+			b.sources = append(b.sources, m.bindSource(&p.Client[i]))
+		}
 		for _, l := range p.Limits {
 			if l.Mode == policy.Off {
 				continue
@@ -147,14 +153,16 @@ func (m *Matcher) bind(set *policy.Set, name string) *target {
 
 func (m *Matcher) bindLimit(target string, l *policy.Limit) boundLimit {
 	b := boundLimit{limit: l}
-	for _, d := range l.Dimensions {
+	for i := range l.Dimensions {
+		d := &l.Dimensions[i]
 		b.byClient = b.byClient || d.Kind == policy.ByClient
+		b.dimensions = append(b.dimensions, m.bindDimension(d))
 	}
 	for _, r := range l.Rates {
 		id := r.Identity
 		id.Target = target
 		br := boundRate{rate: r, prefix: id.AppendPrefix(nil, len(l.Dimensions))}
-		br.whole = m.keys.ID(br.prefix)
+		br.hash, br.whole = m.keys.Prefix(br.prefix), m.keys.ID(br.prefix)
 		if len(l.Dimensions) > 0 {
 			id.Dimensions = []wirev1.Dimension{{Kind: wirev1.DimOverflow}}
 			text := id.Append(nil)

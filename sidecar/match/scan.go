@@ -9,14 +9,14 @@ import (
 // scan is one request under way: what has been read of it, once each, and the memory for that. It
 // is what conditions look at.
 type scan struct {
-	req      *Request
-	path     policy.Path
-	pathBuf  []byte
-	hasPath  bool
-	host     string
-	hasHost  bool
-	scratch  []byte // texts made for this request
-	excludes excludes
+	req     *Request
+	path    policy.Path
+	pathBuf []byte
+	hasPath bool
+	host    string
+	hasHost bool
+	scratch []byte // texts made for this request
+	probes  answer // whether it is a health check
 }
 
 var _ policy.View = (*scan)(nil)

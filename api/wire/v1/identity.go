@@ -103,12 +103,19 @@ func (i *Identity) AppendPrefix(dst []byte, dimensions int) []byte {
 	return append(dst, byte(dimensions))
 }
 
-// AppendDimension appends one dimension of the canonical encoding.
-func AppendDimension[V string | []byte](dst []byte, kind DimensionKind, name string, value V) []byte {
+// AppendDimension appends one dimension of the canonical encoding. Its value is given in one part or several.
+func AppendDimension(dst []byte, kind DimensionKind, name string, value ...string) []byte {
 	dst = append(dst, byte(kind))
 	dst = appendText(dst, name)
-	dst = binary.AppendUvarint(dst, uint64(len(value)))
-	return append(dst, value...)
+	n := 0
+	for _, part := range value {
+		n += len(part)
+	}
+	dst = appendLength(dst, n)
+	for _, part := range value {
+		dst = append(dst, part...)
+	}
+	return dst
 }
 
 // Append appends the canonical encoding, version 1: a version byte, then texts as a length
@@ -122,9 +129,13 @@ func (i *Identity) Append(dst []byte) []byte {
 	return dst
 }
 
-func appendText(dst []byte, s string) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(s)))
-	return append(dst, s...)
+func appendText(dst []byte, s string) []byte { return append(appendLength(dst, len(s)), s...) }
+
+func appendLength(dst []byte, n int) []byte {
+	if n < 0x80 {
+		return append(dst, byte(n))
+	}
+	return binary.AppendUvarint(dst, uint64(n)) //nolint:gosec // a length
 }
 
 // ErrIdentity is wrapped by every error of DecodeIdentity.

@@ -100,8 +100,5 @@ func (k Keys) AppendSecret(dst []byte, kind DimensionKind, name string, value []
 	b = appendText(b, name)
 	b = append(b, value...)
 	lo, hi := siphash.Hash128(k.secret[0], k.secret[1], b)
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:8], hi)
-	binary.BigEndian.PutUint64(raw[8:], lo)
-	return hex.AppendEncode(dst, raw[:])
+	return appendHash(dst, hi, lo)
 }

@@ -15,6 +15,11 @@ func Compile(key Key, version int64, doc *v1alpha1.QuotaPolicy, resolved []Targe
 	if errs := Validate(doc); len(errs) > 0 {
 		return nil, errs
 	}
+	return compile(key, version, doc, resolved)
+}
+
+// compile is Compile of a valid document.
+func compile(key Key, version int64, doc *v1alpha1.QuotaPolicy, resolved []Target) (*Policy, error) {
 	targets, err := compileTargets(doc, resolved)
 	if err != nil {
 		return nil, err

@@ -108,14 +108,10 @@ func Decode(key Key, version int64, msg *wirev1.Policy) (*Policy, error) {
 	case v == 0:
 		return nil, fmt.Errorf("policy %s: no schema version; publish it anew", key)
 	}
-	docs, err := Parse(key.String(), msg.GetDocument())
+	doc, err := readRecord(key, msg.GetDocument())
 	if err != nil {
 		return nil, err
 	}
-	if len(docs) != 1 {
-		return nil, fmt.Errorf("policy %s: %d documents in the record, want 1; publish it anew", key, len(docs))
-	}
-	doc := docs[0]
 	written := Key{Origin: msg.GetOrigin(), Namespace: namespaceOf(doc), Name: doc.Metadata.Name}
 	if written != key {
 		return nil, fmt.Errorf("policy %s: the record's document is %s; publish it anew", key, written)
@@ -123,7 +119,7 @@ func Decode(key Key, version int64, msg *wirev1.Policy) (*Policy, error) {
 	if field, ok := plainSecret(doc); ok {
 		return nil, fmt.Errorf("policy %s: %s is the plain value of a secret source; publish its keyed hash (weir hash), and change the secret", key, field)
 	}
-	return Compile(key, version, doc, resolvedTargets(msg.GetTargets()))
+	return compile(key, version, doc, resolvedTargets(msg.GetTargets()))
 }
 
 func plainSecret(doc *v1alpha1.QuotaPolicy) (field string, found bool) {

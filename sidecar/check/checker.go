@@ -69,6 +69,18 @@ type scratch struct {
 	outs    []quota.Outcome
 	slots   []*ledger.Slot
 	hits    []int // which hit a take is of
+
+	// The target charged last, of snapshot of.
+	target *Target
+	of     *Snapshot
+}
+
+// targetOf finds a target, which is nearly always the one of the check before.
+func (s *scratch) targetOf(snap *Snapshot, name string) *Target {
+	if s.of != snap || s.target == nil || s.target.Name != name {
+		s.of, s.target = snap, snap.Targets[name]
+	}
+	return s.target
 }
 
 func (s *scratch) reset() {
@@ -161,13 +173,10 @@ func (c *Checker) settled(snap *Snapshot, s *scratch, a *Answer) bool {
 // that limit uncounted.
 func (c *Checker) take(snap *Snapshot, s *scratch) (all bool) {
 	all = true
-	var t *Target
 	group := 0
 	for i := range s.matched.Hits {
 		h := &s.matched.Hits[i]
-		if t == nil || t.Name != h.Target {
-			t = snap.Targets[h.Target]
-		}
+		t := s.targetOf(snap, h.Target)
 		if i > 0 && (s.matched.Hits[i-1].Limit != h.Limit || s.matched.Hits[i-1].Target != h.Target) {
 			group++
 		}

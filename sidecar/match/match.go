@@ -50,6 +50,17 @@ func (r *Result) reset(req *Request) {
 	r.scan.reset(req)
 }
 
+// hit adds one, to be filled in where it lies.
+func (r *Result) hit() *Hit {
+	n := len(r.Hits)
+	if n < cap(r.Hits) {
+		r.Hits = r.Hits[:n+1]
+	} else {
+		r.Hits = append(r.Hits, Hit{})
+	}
+	return &r.Hits[n]
+}
+
 // Match finds the counters of a request. res is overwritten; it holds what it found until the next
 // Match with it, and req must not change until then.
 func (m *Matcher) Match(req *Request, res *Result) {
@@ -135,10 +146,10 @@ func (m *Matcher) charge(t *target, b *boundLimit, endpoint string, enforced boo
 			identity = res.ids[from:]
 			id = r.hash.ID(dims)
 		}
-		res.Hits = append(res.Hits, Hit{
-			Target: t.name, Limit: l, Rate: r.rate, Rule: rule, ID: id,
-			Identity: identity, Overflow: r.overflow, Cost: cost, Enforced: enforced,
-		})
+		h := res.hit()
+		h.Target, h.Limit, h.Rate, h.Rule = t.name, l, r.rate, rule
+		h.ID, h.Identity, h.Overflow = id, identity, r.overflow
+		h.Cost, h.Enforced = cost, enforced
 	}
 }
 

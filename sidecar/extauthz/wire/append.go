@@ -25,9 +25,15 @@ const overwrite = 2
 
 // prefixed puts the length of what was appended since at before it.
 func prefixed(dst []byte, at int) []byte {
-	var memory [10]byte
-	length := protowire.AppendVarint(memory[:0], uint64(len(dst)-at))
-	return slices.Insert(dst, at, length...)
+	n := len(dst) - at
+	if n >= 0x80 {
+		var memory [10]byte
+		return slices.Insert(dst, at, protowire.AppendVarint(memory[:0], uint64(n))...)
+	}
+	dst = append(dst, 0)
+	copy(dst[at+1:], dst[at:])
+	dst[at] = byte(n)
+	return dst
 }
 
 // appendText appends a string, or bytes, as a field.
@@ -40,17 +46,28 @@ func appendText[T string | []byte](dst []byte, num protowire.Number, v T) []byte
 // appendHeader appends a HeaderValueOption as field num. The value is in two parts.
 func appendHeader(dst []byte, num protowire.Number, name, value string, tail []byte) []byte {
 	long := len(value) + len(tail)
-	header := 1 + protowire.SizeBytes(len(name)) + 1 + protowire.SizeBytes(long)
+	header := 1 + sizeBytes(len(name)) + 1 + sizeBytes(long)
+	dst = appendHead(dst, num, 1+sizeBytes(header)+2)
+	dst = appendHead(dst, 1, header)
+	dst = append(appendHead(dst, 1, len(name)), name...)
+	dst = append(append(appendHead(dst, 2, long), value...), tail...)
+	return append(dst, 3<<3|byte(protowire.VarintType), overwrite)
+}
+
+// appendHead appends the tag of a field of n bytes, and their length.
+func appendHead(dst []byte, num protowire.Number, n int) []byte {
+	if n < 0x80 && num <= maxField {
+		return append(dst, byte(num)<<3|byte(protowire.BytesType), byte(n))
+	}
 	dst = protowire.AppendTag(dst, num, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(1+protowire.SizeBytes(header)+2))
-	dst = protowire.AppendTag(dst, 1, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(header))
-	dst = appendText(dst, 1, name)
-	dst = protowire.AppendTag(dst, 2, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(long))
-	dst = append(append(dst, value...), tail...)
-	dst = protowire.AppendTag(dst, 3, protowire.VarintType)
-	return protowire.AppendVarint(dst, overwrite)
+	return protowire.AppendVarint(dst, uint64(n)) //nolint:gosec // a length
+}
+
+func sizeBytes(n int) int {
+	if n < 0x80 {
+		return 1 + n
+	}
+	return protowire.SizeBytes(n)
 }
 
 // appendNumber appends a header whose value ends in a number.

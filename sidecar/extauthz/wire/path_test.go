@@ -143,8 +143,8 @@ func (p *path) flush(decide bool) {
 func decision(r *quota.Rule) quota.Record {
 	m := r.Amount()
 	return quota.Record{
-		Amount: m, Rate: m, Remaining: m * 0.9, Content: m * 0.1, Demand: 1000, MeanCost: 1,
-		ShareSum: 1000, Epsilon: 1, Level: math.Inf(1), Grant: m,
+		Amount: m, Rate: m, Remaining: m * 0.9, Content: m * 0.1, Demand: 1, MeanCost: 1,
+		ShareSum: 1, Epsilon: 1, Level: math.Inf(1), Grant: m, // all of it is this pod's
 	}
 }
 
@@ -301,6 +301,9 @@ func benchmarkStep(b *testing.B, step string, clients int) {
 			b.StartTimer()
 		}
 		run(o.of(i * 7919 % clients))
+	}
+	if p.answer.Outcome != metrics.Allowed || p.answer.Limit == nil {
+		b.Fatalf("%+v", p.answer)
 	}
 	b.ReportMetric(float64((cpuTime(b)-began-idle).Nanoseconds())/float64(i), "cpu-ns/op")
 }

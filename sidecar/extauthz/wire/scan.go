@@ -94,8 +94,26 @@ func shortField(b []byte) (num protowire.Number, v []byte, n int) {
 	return protowire.Number(b[0] >> 3), b[2:n], n
 }
 
-// longField reads any field; n is negative where there is none.
+// longField reads any field; n is negative where there is none. The common ones, of a number's single byte, go first: numbers,
+// and messages of 128 bytes to 16 KiB.
 func longField(b []byte) (num protowire.Number, v []byte, n int, bytes bool) {
+	if len(b) >= 3 && b[0] >= 1<<3 {
+		switch b[0] & 0x87 {
+		case byte(protowire.VarintType):
+			if _, n = protowire.ConsumeVarint(b[1:]); n > 0 {
+				return protowire.Number(b[0] >> 3), nil, 1 + n, false
+			}
+		case byte(protowire.BytesType):
+			if n = 3 + int(b[1]&0x7f) + int(b[2])<<7; b[1] >= 0x80 && b[2] < 0x80 && n <= len(b) {
+				return protowire.Number(b[0] >> 3), b[3:n], n, true
+			}
+		}
+	}
+	return anyField(b)
+}
+
+// anyField is longField by the rules alone.
+func anyField(b []byte) (num protowire.Number, v []byte, n int, bytes bool) {
 	num, typ, n := protowire.ConsumeTag(b)
 	if n < 0 || num > protowire.MaxValidNumber {
 		return 0, nil, -1, false

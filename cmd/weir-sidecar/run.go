@@ -12,6 +12,7 @@ import (
 	"github.com/weirproxy/weir/internal/log"
 	"github.com/weirproxy/weir/internal/runner"
 	"github.com/weirproxy/weir/sidecar"
+	"github.com/weirproxy/weir/sidecar/memory"
 )
 
 // beyondGrace is what the process may take over the sidecar's own grace before it is given up.
@@ -32,13 +33,17 @@ in /readyz what it waits for, and takes up work when that comes.`,
 			return err
 		}
 		logger := log.New(cmd.ErrOrStderr(), cfg.level, program)
+		fit := memory.Set(cfg.sidecar.MaxCounters)
+		cfg.sidecar.MaxCounters = fit.Counters
+		logger.Info("memory", fit.Fields()...)
 		s, err := sidecar.New(cfg.sidecar, logger)
 		if err != nil {
 			return err
 		}
 		logger.Info("starting", zap.String(log.Address, cfg.sidecar.Listen),
 			zap.String(log.Pod, fmt.Sprintf("%s/%s", cfg.sidecar.Namespace, cfg.sidecar.Pod)))
-		err = runner.Run(cmd.Context(), cfg.sidecar.Grace+beyondGrace, runner.Part{Name: "sidecar", Run: s.Run})
+		err = runner.Run(cmd.Context(), cfg.sidecar.Grace+beyondGrace,
+			runner.Part{Name: "sidecar", Run: s.Run}, runner.Part{Name: "memory", Run: fit.Run})
 		if err == nil {
 			logger.Info("ended")
 		}

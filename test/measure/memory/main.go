@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirproxy/weir/internal/quota"
 	"github.com/weirproxy/weir/test/load"
 	"github.com/weirproxy/weir/test/parts"
 	"github.com/weirproxy/weir/test/world"
@@ -33,8 +34,12 @@ type result struct {
 	Busy     int64 `json:"busy_bytes"` // the most that was seen under the load
 	File     int64 `json:"file_bytes"` // of it the program's file: clean pages, which pods of a node share
 	Heap     int64 `json:"heap_bytes"` // in use at the end
-	Refused  int   `json:"refused"`
-	Errors   int   `json:"errors"`
+	Cells    int64 `json:"cell_bytes"` // outside of the heap
+
+	CPU         float64 `json:"cpu_us_per_check"`
+	Collections int     `json:"collections"`
+	Refused     int     `json:"refused"`
+	Errors      int     `json:"errors"`
 }
 
 const (
@@ -64,14 +69,18 @@ func main() {
 | resident with %d live counters under %d checks/s, the most | %.1f MB |
 | of it the program's file, which all pods of a node share | %.1f MB |
 | of it heap in use at the end | %.1f MB |
+| of it cells | %.1f MB |
+| CPU a check, collections meanwhile | %.0f µs, %d |
 | checks refused, without an answer | %d, %d |
-`, float64(r.Idle)/mb, r.Counters, perSecond, float64(r.Busy)/mb, float64(r.File)/mb, float64(r.Heap)/mb, r.Refused, r.Errors)
+`, float64(r.Idle)/mb, r.Counters, perSecond, float64(r.Busy)/mb, float64(r.File)/mb, float64(r.Heap)/mb, float64(r.Cells)/mb,
+		r.CPU, r.Collections, r.Refused, r.Errors)
 }
 
 func run(t parts.T, clients int, profile string) result {
 	w := settled(t)
 	p := w.Pods[0]
 	r := result{Clients: clients, Idle: p.Sidecar.RSS()}
+	cpu, collections := spent(w, p)
 	load := startLoad(w, clients)
 	counters := func() float64 { return w.Metric(p.Admin, "weir_sidecar_slots") }
 	ended := make(chan struct{})
@@ -88,11 +97,19 @@ func run(t parts.T, clients int, profile string) result {
 	r.Counters = int(counters())
 	total := load.Result().Total()
 	r.Refused, r.Errors = total.Denied, total.Errors+total.Unsent
+	cpuAfter, collectionsAfter := spent(w, p)
+	r.CPU, r.Collections = (cpuAfter-cpu)*1e6/float64(total.Requests()), int(collectionsAfter-collections)
+	r.Cells = int64(r.Counters) * quota.CellWords * 8
 	r.Heap = int64(w.Metric(p.Admin, "go_memstats_heap_inuse_bytes"))
 	if profile != "" {
 		w.Must(fetch("http://"+p.Admin+"/debug/pprof/heap?gc=1", profile))
 	}
 	return r
+}
+
+// spent is a sidecar's CPU seconds and collections until now.
+func spent(w *world.World, p *world.Pod) (cpu, collections float64) {
+	return w.Metric(p.Admin, "process_cpu_seconds_total"), w.Metric(p.Admin, "go_gc_duration_seconds_count")
 }
 
 // settled is one sidecar without an Envoy, ready.

@@ -14,7 +14,7 @@ const program = "weir-sidecar"
 func root() *cobra.Command {
 	r := cli.Root(program, "Answers Envoy's checks for one pod from local memory", `weir-sidecar is the check server beside one Envoy (ext_authz): it answers from local memory, reports usage to Kafka and
 takes up decisions and policies from there.`)
-	r.AddCommand(runCommand(), validateCommand(), cli.Version(program),
+	r.AddCommand(runCommand(), validateCommand(), waitCommand(), cli.Version(program),
 		cli.Healthcheck(program, config.DefaultSidecar(), func(c config.Sidecar) config.Admin { return c.Admin }))
 	return r
 }

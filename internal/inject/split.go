@@ -1,0 +1,164 @@
+package inject
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Bounds of a stream.
+const (
+	// MaxStream is the longest stream that is read, bytes.
+	MaxStream    = 64 << 20
+	maxDocuments = 20_000
+)
+
+// chunk is a piece of a stream: what goes before a document, and the document. All chunks together are
+// the stream, byte for byte.
+type chunk struct{ before, body []byte }
+
+// split takes a stream of YAML or of JSON apart.
+func split(in []byte) []chunk {
+	if chunks, ok := splitJSON(in); ok {
+		return chunks
+	}
+	return splitYAML(in)
+}
+
+// splitJSON takes JSON objects one after the other.
+func splitJSON(in []byte) (chunks []chunk, ok bool) {
+	if !startsJSON(in) {
+		return nil, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(in))
+	from := 0
+	for {
+		var raw json.RawMessage
+		err := dec.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return append(chunks, chunk{before: in[from:]}), true
+		}
+		if err != nil {
+			return nil, false
+		}
+		end := int(dec.InputOffset())
+		chunks = append(chunks, chunk{in[from : end-len(raw)], in[end-len(raw) : end]})
+		from = end
+	}
+}
+
+func startsJSON(b []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) }
+
+// splitYAML splits at the lines --- and ..., which YAML has nowhere within a document.
+func splitYAML(in []byte) []chunk {
+	chunks := []chunk{{}}
+	for len(in) > 0 {
+		line := in
+		if i := bytes.IndexByte(in, '\n'); i >= 0 {
+			line = in[:i+1]
+		}
+		in = in[len(line):]
+		if !marks(line) {
+			last := &chunks[len(chunks)-1]
+			last.body = append(last.body, line...)
+			continue
+		}
+		rest := bytes.TrimSpace(line[3:])
+		if len(rest) == 0 || rest[0] == '#' {
+			chunks = append(chunks, chunk{before: line})
+		} else { // --- and content in one line
+			chunks = append(chunks, chunk{line[:3], bytes.Clone(line[3:])})
+		}
+	}
+	return chunks
+}
+
+func marks(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return false
+	}
+	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
+}
+
+// blank reports whether a chunk holds no document: nothing, comments or directives.
+func (c chunk) blank() bool {
+	for line := range bytes.Lines(c.body) {
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		if t := bytes.TrimSpace(line); len(t) > 0 && t[0] != '#' && line[0] != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// decode is the document as an object; strict refuses repeated keys. ok is false where it is no object.
+func (c chunk) decode(strict bool) (o object, ok bool, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a fault of the YAML library must not end a program
+			o, ok, err = nil, false, errors.New("cannot be read as YAML; simplify it")
+		}
+	}()
+	toJSON := yaml.YAMLToJSON
+	if strict {
+		toJSON = yaml.YAMLToJSONStrict
+	}
+	data := c.body
+	if !c.json() {
+		if data, err = toJSON(c.body); err != nil {
+			return nil, false, fmt.Errorf("no YAML: %w", err)
+		}
+	}
+	if !startsJSON(data) {
+		return nil, false, nil
+	}
+	o, err = decodeObject(data)
+	return o, err == nil, err
+}
+
+func (c chunk) json() bool { return startsJSON(c.body) && json.Valid(c.body) }
+
+// with is the chunk with another document in the place of its own, in the same language.
+func (c chunk) with(o object) (chunk, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if c.json() {
+		enc.SetIndent("", "    ")
+	}
+	if err := enc.Encode(o); err != nil {
+		return c, err
+	}
+	if c.json() {
+		return chunk{c.before, bytes.TrimRight(b.Bytes(), "\n")}.closed(c.body), nil
+	}
+	body, err := yaml.JSONToYAML(b.Bytes())
+	if err != nil {
+		return c, err
+	}
+	before := c.before
+	if n := len(before); n > 0 && before[n-1] != '\n' {
+		before = append(bytes.Clone(before), '\n')
+	}
+	return chunk{before, body}, nil
+}
+
+// closed ends the body with a line's end where the old one did.
+func (c chunk) closed(old []byte) chunk {
+	if bytes.HasSuffix(old, []byte("\n")) {
+		c.body = append(c.body, '\n')
+	}
+	return c
+}
+
+func join(chunks []chunk) []byte {
+	var b bytes.Buffer
+	for _, c := range chunks {
+		b.Write(c.before)
+		b.Write(c.body)
+	}
+	return b.Bytes()
+}

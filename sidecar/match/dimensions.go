@@ -56,7 +56,7 @@ func appendEndpoint(dst []byte, l *policy.Limit, method, pattern string) []byte 
 	if pattern == policy.NoPattern {
 		return wirev1.AppendDimension(dst, wirev1.DimEndpoint, "", pattern)
 	}
-	return wirev1.AppendDimension(dst, wirev1.DimEndpoint, "", l.MethodLabel(method), " ", pattern)
+	return wirev1.AppendEndpoint(dst, l.MethodLabel(method), pattern)
 }
 
 // cost reads what the request charges: a whole number, at most Max.

@@ -39,6 +39,16 @@ func TestASecretHasOneHash(t *testing.T) {
 	}
 }
 
+func TestAnEndpointIsADimension(t *testing.T) {
+	for _, n := range []int{0, 1, 122, 123, 300} {
+		pattern := strings.Repeat("p", n)
+		want := AppendDimension([]byte{1}, DimEndpoint, "", "POST "+pattern)
+		if got := AppendEndpoint([]byte{1}, "POST", pattern); !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestABegunHashDoesNotAllocate(t *testing.T) {
 	k := testKeys(t)
 	p, s := k.Prefix(make([]byte, 61)), k.Secret(DimClientHeader, "x-api-key")

@@ -103,19 +103,17 @@ func (i *Identity) AppendPrefix(dst []byte, dimensions int) []byte {
 	return append(dst, byte(dimensions))
 }
 
-// AppendDimension appends one dimension of the canonical encoding. Its value is given in one part or several.
-func AppendDimension(dst []byte, kind DimensionKind, name string, value ...string) []byte {
+// AppendDimension appends one dimension of the canonical encoding.
+func AppendDimension(dst []byte, kind DimensionKind, name, value string) []byte {
 	dst = append(dst, byte(kind))
-	dst = appendText(dst, name)
-	n := 0
-	for _, part := range value {
-		n += len(part)
-	}
-	dst = appendLength(dst, n)
-	for _, part := range value {
-		dst = append(dst, part...)
-	}
-	return dst
+	return appendText(appendText(dst, name), value)
+}
+
+// AppendEndpoint appends the dimension of a method and the text of a pattern.
+func AppendEndpoint(dst []byte, method, pattern string) []byte {
+	dst = append(dst, byte(DimEndpoint), 0) // it has no name
+	dst = append(appendLength(dst, len(method)+1+len(pattern)), method...)
+	return append(append(dst, ' '), pattern...)
 }
 
 // Append appends the canonical encoding, version 1: a version byte, then texts as a length

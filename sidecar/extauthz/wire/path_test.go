@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,7 +159,11 @@ func (p *path) decide() { p.checker.CheckBy(p.checker.Snapshot(), &p.req, &p.ans
 
 func (p *path) encode(tb testing.TB) {
 	var ok bool
-	if p.reply, ok = p.encoder.Append(p.reply[:0], &p.answer, Caller{}); !ok {
+	var from Caller
+	if !p.answer.Allow() {
+		from = CallerOf(&p.req)
+	}
+	if p.reply, ok = p.encoder.Append(p.reply[:0], &p.answer, from); !ok {
 		tb.Fatalf("no answer: %v", p.answer.Outcome)
 	}
 }
@@ -258,6 +263,22 @@ func TestAllocationsOfEachStep(t *testing.T) {
 				t.Errorf("%s (decisions: %v): %v allocations", name, decided, allocs)
 			}
 		}
+	}
+}
+
+func TestARefusalAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("allocations are counted without the race detector")
+	}
+	p, b := newPath(t, strings.Replace(threeLimits, "limit: 100000000, window: 1m", "limit: 50, window: 1m", 1)), order(t).of(1)
+	for range 100 {
+		p.call(t, b)
+	}
+	if p.answer.Outcome != metrics.Refused || p.answer.Limit.Name != "each-order" {
+		t.Fatalf("%+v", p.answer)
+	}
+	if n := testing.AllocsPerRun(200, func() { p.call(t, b) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

@@ -35,6 +35,7 @@ as it is; take the filter and the cluster weir for one that you have.`)
 	f := cmd.Flags()
 	f.StringVar(&r.options.Listener, "listener", "0.0.0.0:8080", "`ADDRESS` that Envoy listens on")
 	f.StringVar(&r.options.Service, "service", "127.0.0.1:8081", "`ADDRESS` of the service")
+	f.BoolVar(&r.options.AccessLog, "access-log", false, "write a line a request, with the limit that refused it")
 	f.StringVar(&r.options.Admin, "admin", "127.0.0.1:9901", "`ADDRESS` of Envoy's admin server")
 	r.markUnchecked(f)
 	return cmd

@@ -98,9 +98,13 @@ func (m *model) manager() (*hcmv3.HttpConnectionManager, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := accessLog()
-	if err != nil {
-		return nil, err
+	var logs []*accesslogv3.AccessLog
+	if m.AccessLog {
+		log, err := accessLog()
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, log)
 	}
 	check, err := httpFilter(filterName, m.filter())
 	if err != nil {
@@ -114,7 +118,7 @@ func (m *model) manager() (*hcmv3.HttpConnectionManager, error) {
 		MergeSlashes:          true,
 		RequestHeadersTimeout: durationpb.New(headersTimeout),
 		StreamIdleTimeout:     durationpb.New(idleTimeout),
-		AccessLog:             []*accesslogv3.AccessLog{log},
+		AccessLog:             logs,
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{
 			RouteConfig: &routev3.RouteConfiguration{Name: "ingress", VirtualHosts: hosts},
 		},

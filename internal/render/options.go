@@ -38,6 +38,8 @@ type Options struct {
 	// Listener, Service and Admin, host:port, are a plain Envoy's own address, where it sends requests on, and its
 	// admin server's.
 	Listener, Service, Admin string
+	// AccessLog has a plain Envoy write a line a request, with which limit refused it.
+	AccessLog bool
 	// Selector are the labels of the pods, for Istio. Empty: app of the first target's name.
 	Selector map[string]string
 	// Gateway, namespace/name or name, is the Gateway of the targets' routes, for Istio and Envoy Gateway.

@@ -45,7 +45,7 @@ func cases() map[string]func() ([]byte, error) {
 	return map[string]func() ([]byte, error){
 		"envoy": func() ([]byte, error) { return Envoy(pod) },
 		"envoy-full": func() ([]byte, error) {
-			return Envoy(with(pod, func(o *Options) { o.Needs = full }))
+			return Envoy(with(pod, func(o *Options) { o.Needs, o.AccessLog = full, true }))
 		},
 		"envoy-marked": func() ([]byte, error) {
 			return Envoy(with(pod, func(o *Options) { o.Check, o.MarkUnchecked, o.Timeout = tcp, true, time.Second }))

@@ -1,24 +1,23 @@
 package demo
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
-	"text/template"
 	"time"
-)
 
-//go:embed envoy.yaml.tmpl
-var envoyTemplate string
+	"github.com/weirproxy/weir/internal/listen"
+	"github.com/weirproxy/weir/internal/render"
+)
 
 // envoy is one Envoy process.
 type envoy struct {
@@ -46,14 +45,17 @@ func findEnvoy(named string) (string, error) {
 	return "", nil
 }
 
+// config is what weir render prints, on ports that the kernel picks. The time-out outlasts a machine that runs a whole
+// fleet on few cores; the upstream tells the load which requests nobody checked.
 func (e *envoy) config() ([]byte, error) {
-	t, err := template.New("envoy").Parse(envoyTemplate)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, map[string]any{"Socket": e.socket, "UpstreamPort": e.port})
-	return b.Bytes(), err
+	const anyPort = "127.0.0.1:0"
+	return render.Envoy(render.Options{
+		Targets:  []string{"demo/Service/demo"}, // for the comment: the sidecar knows its own
+		Check:    listen.Address{Network: "unix", Path: e.socket},
+		Timeout:  time.Second,
+		Listener: anyPort, Admin: anyPort, Service: net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port)),
+		MarkUnchecked: true,
+	})
 }
 
 // run starts the process and ends it with ctx, by its own id. ready is told the address to ask once the

@@ -9,9 +9,9 @@ import (
 	"github.com/weirproxy/weir/test/world"
 )
 
-// floodMemory is the stated bound of a sidecar's resident memory, bytes: 4 KiB for each counter that
-// the table holds, 48 MiB for all else.
-const floodMemory = 50_000*4<<10 + 48<<20
+// floodMemory is the stated bound of a sidecar's resident memory, bytes: 1.5 KiB for each counter that
+// the table holds, 32 MiB for all else (docs/design/memory.md).
+const floodMemory = 50_000*3<<9 + 32<<20
 
 // 200,000 distinct clients: memory stays bounded, and clients that were there keep their limits.
 func TestCase18FloodOfClients(t *testing.T) {

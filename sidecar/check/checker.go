@@ -68,7 +68,8 @@ type scratch struct {
 	takes   []quota.Take
 	outs    []quota.Outcome
 	slots   []*ledger.Slot
-	hits    []int // which hit a take is of
+	hits    []int  // which hit a take is of
+	kept    uint64 // of quota.Cell.Touch
 
 	// The target charged last, of snapshot of.
 	target *Target
@@ -188,6 +189,7 @@ func (c *Checker) take(snap *Snapshot, s *scratch) (all bool) {
 			all = false
 			continue
 		}
+		s.kept ^= slot.Cell.Touch()
 		s.takes = append(s.takes, quota.Take{
 			Cell: slot.Cell, Rule: rule, Fresh: t.Fresh, Fleet: t.Fleet,
 			Cost: h.Cost, Enforced: h.Enforced, Group: group,

@@ -37,3 +37,14 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkReissued is what such a record costs that is published again unchanged.
+func BenchmarkReissued(b *testing.B) {
+	p := publish(b, OriginFile, 1, ordinary)
+	b.ReportAllocs()
+	version := int64(1)
+	for b.Loop() {
+		version++
+		p.Reissued(version)
+	}
+}

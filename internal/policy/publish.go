@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/weirproxy/weir/api/v1alpha1"
@@ -74,6 +75,9 @@ func Marshal(doc *v1alpha1.QuotaPolicy) ([]byte, error) {
 // escapeForYAML escapes the characters that JSON may hold as they are and YAML reads otherwise or
 // refuses: Parse reads both by one parser.
 func escapeForYAML(text []byte) []byte {
+	if !slices.ContainsFunc(text, func(c byte) bool { return c >= 0x7f }) {
+		return text
+	}
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
 		if r >= 0x7f && r <= 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {

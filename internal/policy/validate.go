@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weirproxy/weir/api/v1alpha1"
@@ -72,7 +73,7 @@ func (c *checker) spec(s *v1alpha1.QuotaPolicySpec) {
 	}
 }
 
-func at(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+func at(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
 // unique says where a text was used before.
 func (c *checker) unique(field, value string, i int, listField string, seen map[string]int) {

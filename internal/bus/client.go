@@ -46,8 +46,6 @@ func (c *Client) await(ctx context.Context) error {
 	said := states{f: func(reason string) {
 		if reason != "" {
 			c.log.Warn("waiting for Kafka", zap.Strings("brokers", c.cfg.Brokers), zap.String("reason", reason))
-		} else {
-			c.log.Info("Kafka answers", zap.Strings("brokers", c.cfg.Brokers))
 		}
 		if c.cfg.State != nil {
 			c.cfg.State(reason)
@@ -58,6 +56,7 @@ func (c *Client) await(ctx context.Context) error {
 		err := c.Ping(ctx)
 		if err == nil {
 			said.set(c, reason{})
+			c.log.Info("Kafka answers", zap.Strings("brokers", c.cfg.Brokers))
 			return nil
 		}
 		if ctx.Err() != nil {

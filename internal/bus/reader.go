@@ -20,6 +20,9 @@ type ReaderConfig struct {
 	ID TopicID
 	// Handle gets each record in the order of the log. A record may come again only after a Gap.
 	Handle func(Message)
+	// Fetched is called after the records of each answer that had any have been handled: for those who take records up
+	// together.
+	Fetched func(partition int32)
 	// CaughtUp is called exactly once a partition: when all that was in it when reading began has
 	// been handled.
 	CaughtUp func(partition int32)
@@ -45,6 +48,7 @@ type ReaderConfig struct {
 
 func (c ReaderConfig) withDefaults() ReaderConfig {
 	c.Handle = orDo(c.Handle)
+	c.Fetched = orDo(c.Fetched)
 	c.CaughtUp = orDo(c.CaughtUp)
 	if c.Gap == nil {
 		c.Gap = func(int32, int64, int64) {}
@@ -289,6 +293,9 @@ func (t *tail) deliver(ctx context.Context, b batch) bool {
 		}
 		t.cfg.Handle(m)
 		t.next = m.Offset + 1
+	}
+	if len(b.messages) > 0 {
+		t.cfg.Fetched(t.partition)
 	}
 	t.next = max(t.next, b.next)
 	if b.drained {

@@ -85,6 +85,7 @@ type Agent struct {
 	saver      *saver
 	reasons    reasons
 	pace       pace
+	pieces     pieces
 	podEpoch   uint64
 
 	hearings   map[int32]*hearing
@@ -226,11 +227,11 @@ func (a *Agent) loop(ctx context.Context) {
 func (a *Agent) step() time.Duration {
 	now := a.now()
 	a.takePending()
-	wait := a.flushIfDue(now)
+	wait := min(a.flushIfDue(now), a.work(now))
 	return min(wait, a.keepHouse(now))
 }
 
-// takePending handles what else has come, so that a burst of policies is compiled into one snapshot.
+// takePending handles what else has come.
 func (a *Agent) takePending() {
 	for range maxEvents {
 		select {
@@ -239,11 +240,9 @@ func (a *Agent) takePending() {
 		case ack := <-a.acks:
 			ack()
 		default:
-			a.installIfChanged()
 			return
 		}
 	}
-	a.installIfChanged()
 }
 
 // dropEvents lets those end who wait to hand something over.

@@ -31,7 +31,7 @@ const (
 	policyKey = "file/shop/orders"
 )
 
-func testKeys(t *testing.T) wirev1.Keys {
+func testKeys(t testing.TB) wirev1.Keys {
 	t.Helper()
 	keys, err := wirev1.NewKeys(bytes.Repeat([]byte{7}, wirev1.KeySize))
 	if err != nil {
@@ -43,14 +43,14 @@ func testKeys(t *testing.T) wirev1.Keys {
 // desk is an agent whose control goroutine is the test's own: without Kafka, and without Run.
 type desk struct {
 	*Agent
-	t        *testing.T
+	t        testing.TB
 	reg      *prometheus.Registry
 	version  int64
 	sequence uint64
 	appended time.Time
 }
 
-func newDesk(t *testing.T, change ...func(*Config)) *desk {
+func newDesk(t testing.TB, change ...func(*Config)) *desk {
 	t.Helper()
 	c := Config{
 		Name: "shop/orders-1", Pod: match.Pod{Namespace: "shop", OwnerKind: "Deployment", OwnerName: "orders"},
@@ -85,7 +85,7 @@ func (d *desk) record(key string, m *wirev1.PolicyMessage) int64 {
 	return d.version
 }
 
-func policyOf(t *testing.T, keys wirev1.Keys, limits string) *wirev1.PolicyMessage {
+func policyOf(t testing.TB, keys wirev1.Keys, limits string) *wirev1.PolicyMessage {
 	t.Helper()
 	docs, err := policy.Parse("test", []byte(`apiVersion: weirproxy.dev/v1alpha1
 kind: QuotaPolicy
@@ -112,7 +112,7 @@ func (d *desk) policy(limits string) int64 {
 const each100 = `[{name: each, counters: [Client], rates: [{limit: 100, window: 1h}]}]`
 
 // begun is a desk with a policy in force and its partition's end reached.
-func begun(t *testing.T, limits string, change ...func(*Config)) (*desk, *hearing) {
+func begun(t testing.TB, limits string, change ...func(*Config)) (*desk, *hearing) {
 	t.Helper()
 	d := newDesk(t, change...)
 	d.installation(4)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -129,12 +128,15 @@ func (a *Agent) listen(h *hearing) {
 // readPolicies reads the policy topic from its beginning.
 func (a *Agent) readPolicies(ctx context.Context, client *bus.Client) {
 	topic := a.config.Topics.Policies
+	var fetched []bus.Message
 	reader := bus.NewReader(client, bus.ReaderConfig{
 		Topic:      topic,
 		Partitions: map[int32]bus.From{0: {}},
 		MaxWait:    fetchWait,
-		Handle: func(m bus.Message) {
-			a.post(ctx, func() { a.policyRecord(string(m.Key), m.Offset, bytes.Clone(m.Value)) })
+		Handle:     func(m bus.Message) { fetched = append(fetched, m) },
+		Fetched: func(int32) {
+			a.takeUp(ctx, fetched)
+			fetched = nil
 		},
 		CaughtUp:  func(int32) { a.post(ctx, a.policiesRead) },
 		Recreated: func(int32, bus.TopicID) { a.log.Warn("the policy topic was made anew", zap.String(log.Topic, topic)) },

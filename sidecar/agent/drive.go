@@ -20,6 +20,7 @@ type Driver struct{ a *Agent }
 
 // Drive makes the caller the agent's control goroutine. Records go to s.
 func (a *Agent) Drive(s Sender) *Driver {
+	a.pieces.whole = true
 	a.Restore()
 	a.link = &link{sends: s, kick: make(chan struct{}, 1)}
 	return &Driver{a}
@@ -69,6 +70,7 @@ func (d *Driver) Step() time.Duration {
 // included. Call it until it is so; then Leave.
 func (d *Driver) Drain() (done bool) {
 	d.a.takePending()
+	d.a.installIfChanged()
 	d.a.flush(d.a.now(), true)
 	return d.a.unreported() == 0
 }

@@ -67,16 +67,28 @@ func (a *Agent) seenPartitions(n int32) {
 	}
 }
 
-// installIfChanged makes a new snapshot of the policies, once there is a whole to make it of.
+// due says that there is something new to make a snapshot of, and the whole of it is known.
+func (a *Agent) due() bool { return a.policies.changed && a.policies.read }
+
+// installIfChanged makes a new snapshot of the policies, and puts all counters under it.
 func (a *Agent) installIfChanged() {
-	if !a.policies.changed || !a.policies.read {
+	now := a.now()
+	a.beginInstall(now)
+	a.refitAll(a.ledger.Live()[:a.pieces.unfit], now)
+	a.pieces.unfit = 0
+}
+
+// beginInstall makes a new snapshot of the policies, if one is due; counters are put under it piece by piece.
+func (a *Agent) beginInstall(now quota.Time) {
+	if !a.due() {
 		return
 	}
+	a.pieces.installedAt = now
 	a.policies.changed = false
 	a.takeInstallation()
 	a.install()
 	a.saver.changed = true
-	a.pace.statusAt, a.pace.saveAt = 0, 0
+	a.pace.statusAt = 0 // the file follows at its own pace: where policies change each second it is not written each second
 }
 
 // takeInstallation holds the installation record against what this program has.
@@ -144,10 +156,7 @@ func (a *Agent) install() {
 	a.checker.Install(a.snapshot(set, m))
 	a.removeStrays()
 	a.endHearings()
-	now := a.now()
-	for _, s := range a.ledger.Live() {
-		a.refit(s, now)
-	}
+	a.pieces.unfit = len(a.ledger.Live())
 	a.policyReasons(set, m)
 	a.log.Info("policies are in force", zap.Int(log.Count, len(set.Policies())), zap.Strings(log.Target, m.Targets()))
 }

@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 const (
@@ -69,17 +72,47 @@ func loadLastGood(path string, fingerprint uint32) (*lastGood, error) {
 // saveLastGood replaces the file in one step: a crash leaves the old one or the new one.
 func saveLastGood(path string, l *lastGood) error {
 	l.Format = lastGoodFormat
-	b, err := json.Marshal(l)
-	if err != nil {
-		return fmt.Errorf("last good policies: %w", err)
-	}
-	if err := replaceFile(path, b); err != nil {
+	if err := replaceFile(path, l.write); err != nil {
 		return fmt.Errorf("last good policies: %w; give the sidecar a directory it may write to, or none", err)
 	}
 	return nil
 }
 
-func replaceFile(path string, b []byte) (err error) {
+// savedAtOnce is how many policies are encoded without a rest between them: pieces says why.
+const savedAtOnce = 128
+
+// write encodes l as encoding/json does, policy by policy, so that neither its memory nor its time comes at once.
+func (l *lastGood) write(out io.Writer) error {
+	w := bufio.NewWriter(out)
+	_, _ = fmt.Fprintf(w, `{"format":%d,"fingerprint":%d,"partitions":%d,"policies":[`, l.Format, l.Fingerprint, l.Partitions)
+	for i := range l.Policies {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		if i%savedAtOnce == savedAtOnce-1 {
+			time.Sleep(rest)
+		}
+		if err := writeJSON(w, &l.Policies[i]); err != nil {
+			return err
+		}
+	}
+	_, _ = w.WriteString(`],"livePods":`)
+	if err := writeJSON(w, l.LivePods); err != nil {
+		return err
+	}
+	_ = w.WriteByte('}')
+	return w.Flush() // it keeps the first error of the writer
+}
+
+func writeJSON(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	return err
+}
+
+func replaceFile(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -89,8 +122,7 @@ func replaceFile(path string, b []byte) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	_, err = f.Write(b)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if closed := f.Close(); err == nil {

@@ -76,9 +76,8 @@ func (p *policies) applyPolicy(key string, version int64, value []byte, source *
 	if source == nil {
 		return false, p.refuse(key, version, fmt.Errorf("a record of neither a policy nor an installation; upgrade this program"))
 	}
-	if k := p.byKey[key]; k != nil && k.good != nil && bytes.Equal(k.value, value) && k.good.Version == version {
-		k.saved, k.seen, k.err = false, version, ""
-		return false, nil
+	if k := p.byKey[key]; k != nil && k.good != nil && bytes.Equal(k.value, value) {
+		return k.again(version), nil
 	}
 	k, err := parseKey(key)
 	if err != nil {
@@ -90,6 +89,14 @@ func (p *policies) applyPolicy(key string, version int64, value []byte, source *
 	}
 	p.byKey[key] = &keptPolicy{good: compiled, value: bytes.Clone(value), seen: version}
 	return true, nil
+}
+
+// again takes up that the good version's record was published once more, or only read again.
+func (k *keptPolicy) again(version int64) (changed bool) {
+	changed = k.good.Version != version
+	k.good = k.good.Reissued(version)
+	k.saved, k.seen, k.err = false, version, ""
+	return changed
 }
 
 func (p *policies) refuse(key string, version int64, why error) error {

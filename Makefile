@@ -83,6 +83,7 @@ test-unit: ## Unit and property tests with -race, fuzz seeds (RUN=regexp PKG=./s
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 15m $(if $(RUN),-run '$(RUN)') $(or $(PKG),$(UNIT))
 	$(if $(PKG),,$(GOTEST) -timeout 15m $(if $(RUN),-run '$(RUN)') $(NORACE))
 	$(if $(PKG),,cd tools && $(GO) test ./...)
+	$(if $(PKG),,cd test/k8s && $(GO) test -p 1 ./crd)
 
 # Packages whose tests use a real Kafka or Redis where the environment names
 # one, and servers within their own process otherwise.
@@ -97,6 +98,11 @@ test-real: kafka redis ## Tests that know both in-process servers and real ones,
 .PHONY: test-system
 test-system: parts ## The whole system on a real Envoy, Kafka and Redis (RUN=regexp PKG=./test/...)
 	$(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./test/...)
+
+# Kubernetes' own programs take minutes to build, so this is apart from test.
+.PHONY: test-k8s
+test-k8s: $(TOOLS)/kubernetes/.installed ## The Kubernetes resource on a real kube-apiserver (RUN=regexp)
+	cd test/k8s && KUBEBUILDER_ASSETS=$(abspath $(TOOLS)/kubernetes) $(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') ./...
 
 .PHONY: test-long
 test-long: parts ## The same with soak, fault, scale and all simulations, which take long
@@ -128,9 +134,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 ##@ Code
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Lint both modules
+lint: $(BIN)/golangci-lint ## Lint the modules
 	$(BIN)/golangci-lint run ./...
 	cd tools && ../$(BIN)/golangci-lint run --config ../.golangci.yaml ./...
+	cd test/k8s && ../../$(BIN)/golangci-lint run --config ../../.golangci.yaml ./...
 
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint ## Format the code and order the imports
@@ -143,8 +150,13 @@ generate: $(BIN)/protogen $(BIN)/protoc-gen-go ## Make generated code anew (api/
 	$(BIN)/protogen -plugin $(BIN)/protoc-gen-go $(PROTOS)
 
 .PHONY: generate-check
-generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go ## Fail if generated code is out of date
+generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen ## Fail if generated code is out of date
 	$(BIN)/protogen -check -plugin $(BIN)/protoc-gen-go $(PROTOS)
+	tools/crds.sh $(BIN)/controller-gen -check
+
+.PHONY: crds
+crds: $(BIN)/controller-gen ## Make the CRD of charts/weir-crds and the deep copies of its types anew
+	tools/crds.sh $<
 
 # The database of vulnerabilities is fetched at run time, so this is for
 # machines that may reach it, and no part of test.
@@ -157,7 +169,7 @@ include docs.mk
 ##@ Tools and parts
 
 .PHONY: tools
-tools: $(BIN)/golangci-lint $(BIN)/protogen $(BIN)/protoc-gen-go ## Build the tools that tools/go.mod pins
+tools: $(BIN)/golangci-lint $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen ## Build the tools that tools/go.mod pins
 
 # What tools/go.mod pins decides when a tool is built anew; Go's cache keeps
 # that cheap for those that did not change.
@@ -169,6 +181,9 @@ $(BIN)/golangci-lint: $(TOOLS_PIN)
 
 $(BIN)/protoc-gen-go: $(TOOLS_PIN)
 	$(call BUILD_TOOL,google.golang.org/protobuf/cmd/protoc-gen-go)
+
+$(BIN)/controller-gen: $(TOOLS_PIN)
+	$(call BUILD_TOOL,sigs.k8s.io/controller-tools/cmd/controller-gen)
 
 $(BIN)/protogen: $(TOOLS_PIN) $(wildcard tools/protogen/*.go)
 	$(call BUILD_TOOL,./protogen)
@@ -206,6 +221,22 @@ $(BIN)/toxiproxy-server: $(TOOLS_PIN)
 
 $(BIN)/h2spec: $(TOOLS_PIN)
 	$(call BUILD_TOOL,github.com/summerwind/h2spec/cmd/h2spec)
+
+# The version is stamped in, as kube-apiserver's own build does: clients and
+# charts ask for it. One package at a time, for machines of little memory.
+KUBERNETES := $(TOOLS)/kubernetes
+KUBE_VERSION = $(shell sed -n 's,^.*k8s.io/kubernetes v\([0-9.]*\).*,\1,p' tools/kubernetes/go.mod)
+KUBE_STAMP = k8s.io/component-base/version
+
+.PHONY: kubernetes
+kubernetes: $(KUBERNETES)/.installed ## Build kube-apiserver, etcd and kubectl (5 min and more, once)
+
+$(KUBERNETES)/.installed: tools/kubernetes/go.mod tools/kubernetes/go.sum
+	mkdir -p $(KUBERNETES)
+	cd tools/kubernetes && $(GO) build -p 1 -o ../../$(KUBERNETES)/ -ldflags '-s -w -X $(KUBE_STAMP).gitVersion=v$(KUBE_VERSION) \
+		-X $(KUBE_STAMP).gitMajor=$(word 1,$(subst ., ,$(KUBE_VERSION))) -X $(KUBE_STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))' tool
+	ln -sf server $(KUBERNETES)/etcd
+	@touch $@
 
 ##@ Others
 

@@ -5,4 +5,6 @@
 //
 // The types hold a document as it was written: defaults are documented, not filled in. Package
 // internal/policy parses, validates and compiles them. Nothing of weir is imported here.
+//
+// +kubebuilder:object:generate=true
 package v1alpha1

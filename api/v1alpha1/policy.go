@@ -34,17 +34,25 @@ type Metadata struct {
 }
 
 // QuotaPolicySpec says whose requests are counted, who is calling, and what they may use.
+// +kubebuilder:validation:XValidation:rule="!self.limits.exists(l, has(l.counters) && 'Client' in l.counters) || (has(self.client) && size(self.client) > 0)",message="a limit counts by Client, but spec.client names no source: say in spec.client how to tell who is calling"
 type QuotaPolicySpec struct {
 	// TargetRefs name what the policy attaches to: the requests of these are counted, each target's
 	// apart. They are in the policy's own namespace.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	TargetRefs []TargetRef `json:"targetRefs"`
 	// Client says who is calling: the first source that yields a value. Name authenticated sources
 	// first. Needed where a limit counts by Client.
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.source == b.source && has(a.name) == has(b.name) && (!has(a.name) || (a.source == 'Header' ? a.name.lowerAscii() == b.name.lowerAscii() : a.name == b.name))))",message="a source is named twice: keep one of them"
 	Client []ClientSource `json:"client,omitempty"`
 	// Limits are independent of each other: every one whose `when` holds applies.
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Limits []Limit `json:"limits"`
@@ -52,25 +60,36 @@ type QuotaPolicySpec struct {
 	// with Origin and Access-Control-Request-Method) and HealthCheck (GET or HEAD with the user
 	// agent of a known prober, and the gRPC health service; a user agent can be forged, so add it
 	// only where probes pass through the filter). Default: [CORSPreflight]. An empty list: none.
+	// +listType=atomic
+	// +kubebuilder:default={CORSPreflight}
 	Exclude *[]Exclusion `json:"exclude,omitempty"`
 	// UnknownClients says what happens to a request that yields no client, for limits that count by
 	// Client: Shared (such requests share one counter), Refuse (they are refused), Exempt (such
 	// limits do not apply to them). Default: Shared.
+	// +kubebuilder:default=Shared
 	UnknownClients UnknownClients `json:"unknownClients,omitempty"`
 	// Failure says what a pod does when the owner of its counters has not been heard for a while.
+	// +kubebuilder:default={}
 	Failure *Failure `json:"failure,omitempty"`
 	// Response says what a refusal looks like.
+	// +kubebuilder:default={}
 	Response *Response `json:"response,omitempty"`
 }
 
 // TargetRef names an object in the policy's namespace.
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group == \"\" || self.group == (self.kind == 'Service' ? \"\" : self.kind in ['Deployment', 'StatefulSet', 'DaemonSet'] ? 'apps' : 'gateway.networking.k8s.io')",message="group is not that of the kind: want apps for Deployment, StatefulSet and DaemonSet, gateway.networking.k8s.io for Gateway, HTTPRoute and GRPCRoute, \"\" for Service; or leave it out"
 type TargetRef struct {
 	// Group of the object's kind. Default: the group of the known kind ("" for Service, apps for
 	// Deployment, StatefulSet and DaemonSet, gateway.networking.k8s.io for Gateway, HTTPRoute and GRPCRoute).
+	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 	// Kind of the object: Service, Deployment, StatefulSet, DaemonSet, Gateway, HTTPRoute or GRPCRoute.
+	// +kubebuilder:validation:Enum=Service;Deployment;StatefulSet;DaemonSet;Gateway;HTTPRoute;GRPCRoute
 	Kind string `json:"kind"`
 	// Name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`
 	Name string `json:"name"`
 }
 

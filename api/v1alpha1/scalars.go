@@ -2,37 +2,59 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"time"
 )
 
-// Duration is a time span in Go's notation: 500ms, 1s, 1m, 24h.
+// Duration is a time span of whole milliseconds: numbers with ms, s, m or h, such as 500ms, 1.5s, 1m, 24h.
+//
 // +kubebuilder:validation:Type=string
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:Pattern=`^([0-9]+ms|[0-9]+(\.[0-9]{1,3})?(s|m|h))+$`
 type Duration struct {
 	time.Duration `json:"-"`
+}
+
+// The form of a duration: that of the resource's schema.
+const maxDuration = 32
+
+var durationForm = regexp.MustCompile(`^([0-9]+ms|[0-9]+(\.[0-9]{1,3})?(s|m|h))+$`)
+
+// ParseDuration reads a duration as documents have it.
+func ParseDuration(s string) (Duration, error) {
+	if len(s) > maxDuration || !durationForm.MatchString(s) {
+		return Duration{}, errors.New("want a number with ms, s, m or h, such as 500ms, 1s, 1m")
+	}
+	v, err := time.ParseDuration(s)
+	return Duration{Duration: v}, err
 }
 
 // MarshalJSON writes the duration as a string.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// UnmarshalJSON reads a string that time.ParseDuration accepts.
+// UnmarshalJSON reads a string that ParseDuration accepts.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("duration: want a string such as \"1s\": %w", err)
 	}
-	v, err := time.ParseDuration(s)
+	v, err := ParseDuration(s)
 	if err != nil {
-		return fmt.Errorf("duration: %w", err)
+		return fmt.Errorf("duration %q: %w", s, err)
 	}
-	d.Duration = v
+	*d = v
 	return nil
 }
 
-// Overcommit is Learned, None, or a number from 0 to 1 in its text form. The zero value stands for
-// Learned.
+// Overcommit is Learned, None, or a number from 0 to 1 as a string, such as "0.25". The zero value stands
+// for Learned.
+//
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:Pattern=`^(Learned|None|0(\.[0-9]+)?|1(\.0+)?)$`
 type Overcommit string
 
 // The overcommits that are words.
@@ -45,29 +67,4 @@ const (
 func (o Overcommit) Part() (float64, bool) {
 	v, err := strconv.ParseFloat(string(o), 64)
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
-}
-
-// MarshalJSON writes words as a string and numbers as a number.
-func (o Overcommit) MarshalJSON() ([]byte, error) {
-	if v, ok := o.Part(); ok {
-		return json.Marshal(v)
-	}
-	return json.Marshal(string(o))
-}
-
-// UnmarshalJSON reads a string or a number.
-func (o *Overcommit) UnmarshalJSON(b []byte) error {
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		return fmt.Errorf("overcommit: %w", err)
-	}
-	switch v := v.(type) {
-	case string:
-		*o = Overcommit(v)
-	case float64:
-		*o = Overcommit(strconv.FormatFloat(v, 'g', -1, 64))
-	default:
-		return fmt.Errorf("overcommit: want Learned, None or a number, got %s", b)
-	}
-	return nil
 }

@@ -210,7 +210,10 @@ func parseCounter(c v1alpha1.Counter) (Dimension, error) {
 	if !ok {
 		return Dimension{}, fmt.Errorf("%q is no counter", c)
 	}
-	name, options, _ := strings.Cut(rest, ":")
+	name, options, more := strings.Cut(rest, ":")
+	if more && (options == "" || strings.HasSuffix(options, ":")) {
+		return Dimension{}, fmt.Errorf("%q ends in a colon: want Reveal, First or Last after it", c)
+	}
 	d := Dimension{Kind: ByHeader, Name: strings.ToLower(name)}
 	if !isToken(name, maxHeaderName) {
 		return Dimension{}, fmt.Errorf("%q is no header's name", name)

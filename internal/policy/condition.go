@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -152,7 +153,7 @@ func compileCondition(w *v1alpha1.When, hops int) (*Condition, error) {
 	}
 	sortPatterns(c.patterns)
 	for _, m := range w.Headers {
-		h := headerCondition{name: strings.ToLower(m.Name), value: m.Value, kind: m.Type, invert: m.Invert}
+		h := headerCondition{name: strings.ToLower(m.Name), value: m.Value, kind: cmp.Or(m.Type, v1alpha1.HeaderExact), invert: m.Invert}
 		if m.Type == v1alpha1.HeaderRegularExpression {
 			var err error
 			if h.regex, err = compileRegex(m.Value); err != nil {

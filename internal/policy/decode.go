@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -32,8 +31,8 @@ func (d *decoder) decode(n *yaml.Node, doc *v1alpha1.QuotaPolicy) {
 }
 
 var (
-	durationType   = reflect.TypeFor[v1alpha1.Duration]()
-	overcommitType = reflect.TypeFor[v1alpha1.Overcommit]()
+	durationType = reflect.TypeFor[v1alpha1.Duration]()
+	textType     = reflect.TypeFor[string]()
 )
 
 func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
@@ -47,14 +46,11 @@ func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 		d.reject(field, "has no value", "give it one, or remove the field")
 		return
 	}
-	switch {
-	case v.Type() == durationType:
+	if v.Type() == durationType {
 		d.duration(field, n, v)
-	case v.Type() == overcommitType:
-		d.overcommitNode(field, n, v)
-	default:
-		d.kind(field, n, v)
+		return
 	}
+	d.kind(field, n, v)
 }
 
 func (d *decoder) kind(field string, n *yaml.Node, v reflect.Value) {
@@ -70,7 +66,7 @@ func (d *decoder) kind(field string, n *yaml.Node, v reflect.Value) {
 		d.texts(field, n, v)
 	case reflect.String:
 		if d.scalar(field, n, "!!str", "a string") {
-			v.SetString(n.Value)
+			d.text(field, n.Value, v)
 		}
 	case reflect.Bool:
 		if d.scalar(field, n, "!!bool", "true or false") {
@@ -85,6 +81,15 @@ func (d *decoder) kind(field string, n *yaml.Node, v reflect.Value) {
 			d.decodeInto(field, n, v)
 		}
 	}
+}
+
+// text sets a string; of the words to choose from, each type of its own, none is empty.
+func (d *decoder) text(field, value string, v reflect.Value) {
+	if value == "" && v.Type() != textType {
+		d.reject(field, "is empty", "give it a value, or remove the field")
+		return
+	}
+	v.SetString(value)
 }
 
 // enter counts a value, those behind an alias each time, and reports whether the bound allows it. The
@@ -139,21 +144,15 @@ func (d *decoder) duration(field string, n *yaml.Node, v reflect.Value) {
 		d.reject(field, "want a duration such as 1s, got "+describe(n), "")
 		return
 	}
-	span, err := time.ParseDuration(n.Value)
+	span, err := v1alpha1.ParseDuration(n.Value)
 	if err != nil {
-		d.reject(field, fmt.Sprintf("%q is no duration", clip(n.Value)), "want a number with ms, s, m or h, such as 500ms, 1s, 1m")
+		d.reject(field, fmt.Sprintf("%q is no duration", clip(n.Value)), durationRemedy)
 		return
 	}
-	v.Set(reflect.ValueOf(v1alpha1.Duration{Duration: span}))
+	v.Set(reflect.ValueOf(span))
 }
 
-func (d *decoder) overcommitNode(field string, n *yaml.Node, v reflect.Value) {
-	if n.Kind != yaml.ScalarNode {
-		d.reject(field, "want Learned, None or a number, got "+describe(n), "")
-		return
-	}
-	v.SetString(n.Value)
-}
+const durationRemedy = "want a number with ms, s, m or h, such as 500ms, 1s, 1m"
 
 func (d *decoder) list(field string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {

@@ -12,7 +12,7 @@ import (
 // published are records' documents: of every example, and of the tests' own.
 func published(tb testing.TB) (out [][]byte) {
 	tb.Helper()
-	texts := []string{withOverrides, ordinary, strings.Replace(ordinary, "Learned", "0.25", 1)}
+	texts := []string{withOverrides, ordinary, strings.Replace(ordinary, "Learned", `"0.25"`, 1)}
 	files, err := filepath.Glob("../../examples/policies/*.yaml")
 	if err != nil {
 		tb.Fatal(err)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ func (c *checker) when(field string, w *v1alpha1.When) {
 	seen := make(map[string]int)
 	for i := range w.Paths {
 		c.path(at(field+".paths", i), &w.Paths[i])
-		c.unique(at(field+".paths", i), string(w.Paths[i].Type)+" "+w.Paths[i].Value, i, field+".paths", seen)
+		c.unique(at(field+".paths", i), string(cmp.Or(w.Paths[i].Type, v1alpha1.PathExact))+" "+w.Paths[i].Value, i, field+".paths", seen)
 	}
 	c.atMost(field+".headers", len(w.Headers), maxConditions)
 	for i := range w.Headers {

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Makes the CustomResourceDefinition of QuotaPolicy and the deep copies of its
+# types from the Go types of api/v1alpha1.
+#
+#   tools/crds.sh CONTROLLER_GEN          writes them
+#   tools/crds.sh CONTROLLER_GEN -check   fails if they are out of date
+set -euo pipefail
+
+readonly gen=$1 check=${2:-}
+readonly crds=charts/weir-crds/templates
+new=$(mktemp -d)
+readonly new
+trap 'rm -rf "$new"' EXIT
+
+# Floats are "dangerous" to tools that round them; fallbackFloor is a part of
+# a share, where that does not matter.
+"$gen" crd:allowDangerousTypes=true paths=./api/v1alpha1/kube "output:crd:dir=$new"
+for types in api/v1alpha1 api/v1alpha1/kube; do
+	"$gen" object "paths=./$types" "output:object:dir=$new/$types"
+done
+
+stale=0
+for made in "$new"/*.yaml "$new"/api/v1alpha1/*.go "$new"/api/v1alpha1/kube/*.go; do
+	case $made in
+	*.yaml) file=$crds/${made##*/} ;;
+	*) file=${made#"$new"/} ;;
+	esac
+	if [ -z "$check" ]; then
+		mkdir -p "$(dirname "$file")"
+		cp "$made" "$file"
+	elif ! diff -u "$file" "$made"; then
+		echo "$file is out of date: run make crds" >&2
+		stale=1
+	fi
+done
+exit $stale

@@ -153,6 +153,7 @@ func (a *Agent) install() {
 		return
 	}
 	a.set = set
+	a.policies.inForce()
 	a.checker.Install(a.snapshot(set, m))
 	a.removeStrays()
 	a.endHearings()

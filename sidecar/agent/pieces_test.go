@@ -102,6 +102,9 @@ func TestABurstOfChangesMakesFewSnapshots(t *testing.T) {
 	for i := range 100 {
 		d.policy(fmt.Sprintf(`[{name: each, counters: [Client], rates: [{limit: %d, window: 1h}]}]`, 10+i))
 		d.work(now)
+		if v := d.policiesView().Policies[0].Version; v != d.set.Policies()[0].Version {
+			t.Fatalf("version %d is said to be in force, %d is", v, d.set.Policies()[0].Version)
+		}
 		if s := d.Checker().Snapshot(); s != last {
 			snapshots, last = snapshots+1, s
 		}
@@ -112,6 +115,9 @@ func TestABurstOfChangesMakesFewSnapshots(t *testing.T) {
 	d.work(now)
 	if amount := last.Policies[0].Limits[0].Rates[0].Rule.Limit; snapshots != 2 || amount >= 109 {
 		t.Errorf("%d snapshots in 100 ms of changes, the last with %v", snapshots, amount)
+	}
+	if v := d.policiesView().Policies[0].Version; v != d.version {
+		t.Errorf("version %d is said to be in force, want %d", v, d.version)
 	}
 	if amount := d.set.Policies()[0].Limits[0].Rates[0].Rule.Limit; amount != 109 {
 		t.Errorf("the last change is not in force after the gap: %v", amount)

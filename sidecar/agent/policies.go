@@ -28,6 +28,7 @@ type policies struct {
 type keptPolicy struct {
 	good  *policy.Policy // nil: no version was ever good
 	value []byte         // the good version's record
+	force *policy.Policy // what the last snapshot was made of; nil: nothing
 	seen  int64
 	err   string
 	saved bool // from the file, not yet seen in the topic
@@ -87,7 +88,11 @@ func (p *policies) applyPolicy(key string, version int64, value []byte, source *
 	if err != nil {
 		return false, p.refuse(key, version, err)
 	}
-	p.byKey[key] = &keptPolicy{good: compiled, value: bytes.Clone(value), seen: version}
+	next := &keptPolicy{good: compiled, value: bytes.Clone(value), seen: version}
+	if last := p.byKey[key]; last != nil {
+		next.force = last.force
+	}
+	p.byKey[key] = next
 	return true, nil
 }
 
@@ -141,14 +146,21 @@ func (p *policies) sorted() []string {
 	return keys
 }
 
+// inForce notes that a snapshot has been made of the good versions.
+func (p *policies) inForce() {
+	for _, k := range p.byKey {
+		k.force = k.good
+	}
+}
+
 // applied says for the status record what is in force and what was refused.
 func (p *policies) applied() []*wirev1.AppliedPolicy {
 	var out []*wirev1.AppliedPolicy
 	for _, key := range p.sorted() {
 		k := p.byKey[key]
 		a := &wirev1.AppliedPolicy{Key: key, Version: -1, Seen: k.seen, Error: k.err}
-		if k.good != nil {
-			a.Version = k.good.Version
+		if k.force != nil {
+			a.Version = k.force.Version
 		}
 		out = append(out, a)
 	}

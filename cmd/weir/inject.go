@@ -47,6 +47,9 @@ keys. Injecting again changes nothing. After an error nothing is printed.`,
 	fs.BoolVar(&f.options.OptIn, "opt-in", false, "inject only what a label asks for, as the webhook does")
 	fs.BoolVar(&f.report, "report", false, "say on stderr what was done to each object, and why not")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := named(f.file); err != nil {
+			return err
+		}
 		engine, err := f.engine()
 		if err != nil {
 			return err
@@ -83,8 +86,8 @@ func (f injectFlags) engine() (*inject.Engine, error) {
 
 // rewriteManifests prints what change makes of a file, all or nothing.
 func rewriteManifests(cmd *cobra.Command, file string, report bool, change func([]byte) ([]byte, inject.Report, error)) error {
-	if file == "" {
-		return cli.Usage(errors.New("give -f FILE, or -f - for standard input"))
+	if err := named(file); err != nil {
+		return err
 	}
 	in, err := manifests(cmd, file)
 	if err != nil {
@@ -99,6 +102,13 @@ func rewriteManifests(cmd *cobra.Command, file string, report bool, change func(
 	}
 	if _, err := cmd.OutOrStdout().Write(out); err != nil {
 		return fmt.Errorf("write the manifests: %w", err)
+	}
+	return nil
+}
+
+func named(file string) error {
+	if file == "" {
+		return cli.Usage(errors.New("give -f FILE, or -f - for standard input"))
 	}
 	return nil
 }

@@ -183,6 +183,6 @@ func (m *model) gatewayNotes() map[string]string {
 		"extAuth/headersToExtAuth":       "What the policies read, and what the form of a refusal depends on; no other header leaves Envoy. What is not listed does not exist for weir: render anew before a policy reads another.",
 		"extAuth/contextExtensions":      m.namedNote(),
 		"spec/filterOrder":               "By itself Envoy Gateway asks before it authenticates: strangers would use up a client's quota. Of these filters those that are there count, the last one in the end.",
-		"pod/volumes":                    "Holds the socket.",
+		"pod/volumes":                    "Holds the socket. Where weir injects the sidecar into the proxy's pod, leave this out: it mounts its own.",
 	}
 }

@@ -27,7 +27,7 @@ const step = 500 * time.Microsecond
 const nobody = "127.0.0.1:1"
 
 // moments of one start, since its execution.
-type moments struct{ listening, connected, applied, decided time.Duration }
+type moments struct{ listening, connected, applied, decided, cpu time.Duration }
 
 // pod is where the sidecars of one kind of start run, one after the other.
 type pod struct {
@@ -59,7 +59,7 @@ func (p *pod) start(alone bool) moments {
 	sidecar := parts.Start(t, "weir-sidecar", cmd)
 	var m moments
 	err := decided(p.socket)
-	m.decided = time.Since(began)
+	m.decided, m.cpu = time.Since(began), sidecar.CPU()
 	if err == nil && !alone { // the topic is read, also where the file has answered before
 		err = said(sidecar, "policies are in force")
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"time"
@@ -63,8 +62,15 @@ const (
 	OvercommitNone    Overcommit = "None"
 )
 
-// Part returns the number, if o is one.
+const maxOvercommit = 16
+
+var partForm = regexp.MustCompile(`^[0-9](\.[0-9]+)?$`)
+
+// Part returns the number, if o is one; it may be above 1.
 func (o Overcommit) Part() (float64, bool) {
+	if len(o) > maxOvercommit || !partForm.MatchString(string(o)) {
+		return 0, false
+	}
 	v, err := strconv.ParseFloat(string(o), 64)
-	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+	return v, err == nil
 }

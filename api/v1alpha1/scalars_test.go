@@ -34,7 +34,7 @@ func TestOvercommit(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, part, ok)
 		}
 	}
-	for _, text := range []string{"NaN", "Inf", "-inf", "Learned", "None", ""} {
+	for _, text := range []string{"NaN", "Inf", "-inf", "Learned", "None", "", ".5", "1e-1", "0x1p-2", "-0", "0.123456789012345"} {
 		if part, ok := Overcommit(text).Part(); ok {
 			t.Errorf("%s is the number %v", text, part)
 		}

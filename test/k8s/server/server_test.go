@@ -175,7 +175,7 @@ func (c *cluster) examples(t *testing.T) {
 	if err != nil || len(files) < 5 {
 		t.Fatal(files, err)
 	}
-	for _, namespace := range []string{"shop", "edge", "platform"} {
+	for _, namespace := range []string{"shop", "billing"} {
 		_, _ = c.run(t.Context(), "create", "namespace", namespace)
 	}
 	for _, f := range files {

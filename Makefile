@@ -121,9 +121,9 @@ bench-envoy: parts ## What a check costs behind a real Envoy, against others (6 
 	$(GO) run -trimpath ./test/measure/envoy $(ARGS)
 
 .PHONY: measure
-measure: parts build ## The figures of docs/measurements.md, on real parts (10 min; on an otherwise idle machine)
+measure: parts build ## The figures of docs/measurements.md, on real parts (11 min; on an otherwise idle machine)
 	for i in 1 2 3; do bin/weir demo --for 10s --json 2>/dev/null | tail -n 1; done
-	for m in propagation handover broker memory; do echo; echo "$$m:"; $(GO) run -trimpath ./test/measure/$$m; done
+	for m in propagation handover broker memory start; do echo; echo "$$m:"; $(GO) run -trimpath ./test/measure/$$m; done
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/quota ./sidecar/match ./sidecar/ledger ./sidecar/check ./aggregator/partition
 
 FUZZTIME ?= 20s

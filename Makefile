@@ -227,14 +227,16 @@ $(BIN)/h2spec: $(TOOLS_PIN)
 KUBERNETES := $(TOOLS)/kubernetes
 KUBE_VERSION = $(shell sed -n 's,^.*k8s.io/kubernetes v\([0-9.]*\).*,\1,p' tools/kubernetes/go.mod)
 KUBE_STAMP = k8s.io/component-base/version
+KUBE_LDFLAGS = -s -w -X $(KUBE_STAMP).gitVersion=v$(KUBE_VERSION) \
+	-X $(KUBE_STAMP).gitMajor=$(word 1,$(subst ., ,$(KUBE_VERSION))) \
+	-X $(KUBE_STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))
 
 .PHONY: kubernetes
 kubernetes: $(KUBERNETES)/.installed ## Build kube-apiserver, etcd and kubectl (5 min and more, once)
 
 $(KUBERNETES)/.installed: tools/kubernetes/go.mod tools/kubernetes/go.sum
 	mkdir -p $(KUBERNETES)
-	cd tools/kubernetes && $(GO) build -p 1 -o ../../$(KUBERNETES)/ -ldflags '-s -w -X $(KUBE_STAMP).gitVersion=v$(KUBE_VERSION) \
-		-X $(KUBE_STAMP).gitMajor=$(word 1,$(subst ., ,$(KUBE_VERSION))) -X $(KUBE_STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))' tool
+	cd tools/kubernetes && $(GO) build -p 1 -o ../../$(KUBERNETES)/ -ldflags '$(KUBE_LDFLAGS)' tool
 	ln -sf server $(KUBERNETES)/etcd
 	@touch $@
 

@@ -31,7 +31,8 @@ func TestInjectWritesManifestsToStdoutAndTheReportToStderr(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if !strings.HasPrefix(out, manifest[:strings.Index(manifest, "---")]) || !strings.Contains(out, "name: weir-sidecar") {
+	first, _, _ := strings.Cut(manifest, "---")
+	if !strings.HasPrefix(out, first) || !strings.Contains(out, "name: weir-sidecar") {
 		t.Errorf("wrote:\n%s", out)
 	}
 	for _, want := range []string{"document 1: ConfigMap shop/c: passed through", "document 2: Deployment shop/orders: injected: a native sidecar"} {

@@ -117,7 +117,7 @@ bench: ## Benchmarks of the hot paths (BENCH=regexp PKG=./sidecar/...)
 	$(GO) test -p 1 -run '^$$' -bench '$(or $(BENCH),.)' -benchmem $(or $(PKG),$$($(GO) list ./... | grep -v '^$(MODULE)/test/system'))
 
 .PHONY: bench-envoy
-bench-envoy: parts ## What a check costs behind a real Envoy, against others (6 min; on an otherwise idle machine; ARGS='-json')
+bench-envoy: parts ## What a check costs behind a real Envoy, against others (7 min; on an otherwise idle machine; ARGS='-json')
 	$(GO) run -trimpath ./test/measure/envoy $(ARGS)
 
 .PHONY: measure

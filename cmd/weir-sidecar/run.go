@@ -13,6 +13,7 @@ import (
 	"github.com/weirproxy/weir/internal/runner"
 	"github.com/weirproxy/weir/sidecar"
 	"github.com/weirproxy/weir/sidecar/memory"
+	"github.com/weirproxy/weir/sidecar/procs"
 )
 
 // beyondGrace is what the process may take over the sidecar's own grace before it is given up.
@@ -36,6 +37,8 @@ in /readyz what it waits for, and takes up work when that comes.`,
 		fit := memory.Set(cfg.sidecar.MaxCounters)
 		cfg.sidecar.MaxCounters = fit.Counters
 		logger.Info("memory", fit.Fields()...)
+		adapt, cores := procs.Start()
+		logger.Info("cores at most", zap.Int(log.Count, cores))
 		s, err := sidecar.New(cfg.sidecar, logger)
 		if err != nil {
 			return err
@@ -43,7 +46,8 @@ in /readyz what it waits for, and takes up work when that comes.`,
 		logger.Info("starting", zap.String(log.Address, cfg.sidecar.Listen),
 			zap.String(log.Pod, fmt.Sprintf("%s/%s", cfg.sidecar.Namespace, cfg.sidecar.Pod)))
 		err = runner.Run(cmd.Context(), cfg.sidecar.Grace+beyondGrace,
-			runner.Part{Name: "sidecar", Run: s.Run}, runner.Part{Name: "memory", Run: fit.Run})
+			runner.Part{Name: "sidecar", Run: s.Run}, runner.Part{Name: "memory", Run: fit.Run},
+			runner.Part{Name: "cores", Run: adapt})
 		if err == nil {
 			logger.Info("ended")
 		}

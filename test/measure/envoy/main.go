@@ -3,15 +3,15 @@
 // Command envoy measures what a check costs behind a real Envoy, and what it costs the request: weir's two check
 // servers against a grpc-go server whose Check does nothing, and against an Envoy without the filter.
 //
-//	make bench-envoy                                  all of it, about 5 min
+//	make bench-envoy                                  all of it, about 7 min
 //	go run ./test/measure/envoy -quick                40 s, to see that it works
 //	go run ./test/measure/envoy -json                 JSON lines: one a variant and number of connections, one a bar
 //	go run ./test/measure/envoy -suite disturbed      only the quiet runs against those with something going on
 //	go run ./test/measure/envoy -suite cost           only the cost of each choice
 //
 // One Envoy with one worker in front of another that answers 200; a closed loop of HTTP/1.1 over 1, 8, 32 and 64
-// connections from one thread. All variants take turns within each round, and a figure is the median of the rounds, so
-// that what the machine does meanwhile hits all alike. Ratios are the result; absolute times describe the machine.
+// connections from one thread. All variants take turns within each round, many short ones, and a figure is the median of the
+// rounds, so that what the machine does meanwhile hits all alike. Ratios are the result; absolute times describe the machine.
 package main
 
 import (
@@ -39,8 +39,8 @@ var suites = []string{"servers", "cost", "disturbed"}
 
 func main() {
 	o := options{}
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds, of which figures are the median")
-	flag.DurationVar(&o.each, "each", 1200*time.Millisecond, "length of one variant in one round")
+	flag.IntVar(&o.rounds, "rounds", 9, "rounds, of which figures are the median (of disturbances at most 5)")
+	flag.DurationVar(&o.each, "each", 600*time.Millisecond, "length of one variant in one round; three times it with something going on")
 	flag.DurationVar(&o.warm, "warm", 200*time.Millisecond, "load before each, not measured")
 	flag.IntVar(&o.clients, "clients", 10_000, "distinct clients, a live counter each")
 	flag.BoolVar(&o.json, "json", false, "print JSON lines")

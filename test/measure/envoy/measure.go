@@ -12,6 +12,7 @@ import (
 
 // variant is one thing that is measured in turn with others.
 type variant struct {
+	suite    string
 	name     string
 	requests string // "allow" or "refuse"
 	envoy    *parts.Envoy
@@ -57,7 +58,7 @@ func run(t parts.T, o options) report {
 				rows = append(rows, row{Suite: suite, Variant: v.name, Case: v.requests, Connections: n})
 			}
 		}
-		for k := range o.rounds {
+		for k := range r.rounds(suite) {
 			i := 0
 			for _, n := range connections {
 				for range variants { // each round begins with another variant
@@ -95,6 +96,14 @@ func (r *rig) suite(name string) (connections []int, variants []variant) {
 	}
 }
 
+// rounds is fewer where bringing a disturbance about takes longer than to measure it.
+func (r *rig) rounds(suite string) int {
+	if suite == "disturbed" {
+		return min(r.options.rounds, 5)
+	}
+	return r.options.rounds
+}
+
 // costs vary one choice each.
 func (r *rig) costs(own string) []variant {
 	tcp, plain := r.tcpPod(), r.plainPod()
@@ -118,7 +127,7 @@ func (r *rig) costs(own string) []variant {
 func (r *rig) disturbances(own string) []variant {
 	front := r.front(own, nil)
 	with := func(name string, around func(time.Duration) func()) variant {
-		return variant{name: name, requests: "allow", envoy: front, checker: r.own.Sidecar, around: around}
+		return variant{suite: "disturbed", name: name, requests: "allow", envoy: front, checker: r.own.Sidecar, around: around}
 	}
 	reloads := 0
 	return []variant{
@@ -171,10 +180,10 @@ func every(period time.Duration, f func()) (end func()) {
 // turn measures a variant once. Every answer must be what the variant is about.
 func (r *rig) turn(v variant, connections int) round {
 	length := r.options.warm + r.options.each
+	if v.suite == "disturbed" {
+		length += 2 * r.options.each
+	}
 	if v.around != nil {
-		if r.options.each > time.Second {
-			length += 2 * r.options.each
-		}
 		defer v.around(length)()
 	}
 	c, err := dial(v.envoy.Addr(), connections, r.requests[v.requests])

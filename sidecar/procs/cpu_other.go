@@ -1,0 +1,9 @@
+//go:build !unix
+
+package procs
+
+import "time"
+
+const measurable = false
+
+func cpuTime() time.Duration { return 0 }

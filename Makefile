@@ -101,8 +101,9 @@ test-system: parts ## The whole system on a real Envoy, Kafka and Redis (RUN=reg
 
 # Kubernetes' own programs take minutes to build, so this is apart from test.
 .PHONY: test-k8s
-test-k8s: $(TOOLS)/kubernetes/.installed ## The Kubernetes resource on a real kube-apiserver (RUN=regexp)
+test-k8s: $(TOOLS)/kubernetes/.installed lint-k8s ## The Kubernetes resource on a real kube-apiserver; what weir render prints against published CRDs (RUN=regexp)
 	cd test/k8s && KUBEBUILDER_ASSETS=$(abspath $(TOOLS)/kubernetes) $(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') ./...
+	cd test/mesh && $(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') ./...
 
 .PHONY: test-long
 test-long: parts ## The same with soak, fault, scale and all simulations, which take long
@@ -134,10 +135,14 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 ##@ Code
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Lint the modules
+lint: $(BIN)/golangci-lint ## Lint the code and the tools
 	$(BIN)/golangci-lint run ./...
 	cd tools && ../$(BIN)/golangci-lint run --config ../.golangci.yaml ./...
+
+.PHONY: lint-k8s
+lint-k8s: $(BIN)/golangci-lint ## Lint the modules of test-k8s, whose many dependencies lint does not need
 	cd test/k8s && ../../$(BIN)/golangci-lint run --config ../../.golangci.yaml ./...
+	cd test/mesh && ../../$(BIN)/golangci-lint run --config ../../.golangci.yaml ./...
 
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint ## Format the code and order the imports

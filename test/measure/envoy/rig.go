@@ -71,7 +71,10 @@ func newRig(t parts.T, o options) *rig {
 	w.Ready()
 	r.startNoop()
 	r.upstream = parts.StartEnvoy(t, parts.EnvoyOpts{})
-	r.requests = map[string][][]byte{"refuse": {requestBytes("x-api-key: blocked\r\nx-blocked: 1")}}
+	r.requests = map[string][][]byte{
+		"refuse":     {requestBytes("x-api-key: blocked\r\nx-blocked: 1")},
+		"one client": {requestBytes("x-api-key: client-0")},
+	}
 	for i := range o.clients {
 		r.requests["allow"] = append(r.requests["allow"], requestBytes(fmt.Sprintf("x-api-key: client-%d", i)))
 	}
@@ -137,6 +140,21 @@ func (r *rig) tcpPod() overTCP {
 	p := r.AddPod("--listen", "tcp://"+address)
 	r.PodReady(p)
 	return overTCP{p, address}
+}
+
+// threadsPod is a pod whose sidecar is told to use two threads.
+func (r *rig) threadsPod() *world.Pod {
+	const name = "GOMAXPROCS"
+	before, set := os.LookupEnv(name)
+	r.Must(os.Setenv(name, "2"))
+	p := r.AddPod()
+	if set {
+		r.Must(os.Setenv(name, before))
+	} else {
+		r.Must(os.Unsetenv(name))
+	}
+	r.PodReady(p)
+	return p
 }
 
 // plainPod is a pod of another target, whose policy differs in that answers carry no fields.

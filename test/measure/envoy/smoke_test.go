@@ -29,7 +29,7 @@ func TestEachVariantIsMeasured(t *testing.T) {
 			t.Errorf("%s: %+v", w, w)
 		}
 	}
-	if len(r.rows) != 4*6+2*5+5 || len(r.bars) != 4+3 {
+	if len(r.rows) != 4*6+2*7+5 || len(r.bars) != 4+3 {
 		t.Errorf("%d rows, %d bars", len(r.rows), len(r.bars))
 	}
 	var lines bytes.Buffer

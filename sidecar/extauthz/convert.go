@@ -3,7 +3,6 @@ package extauthz
 import (
 	"net/netip"
 	"strconv"
-	"strings"
 	"unsafe"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -90,27 +89,4 @@ func claimText(v *structpb.Value) (string, bool) {
 	default:
 		return "", false
 	}
-}
-
-// callerOf reads what a refusal's form depends on.
-func callerOf(req *match.Request) caller {
-	contentType := header(&req.Headers, "content-type")
-	rest, grpc := strings.CutPrefix(contentType, "application/grpc")
-	return caller{
-		origin: header(&req.Headers, "origin"),
-		grpc:   grpc && (rest == "" || rest[0] == '+' || rest[0] == ';'),
-	}
-}
-
-// header returns a header's first value.
-func header(h *match.Headers, name string) string {
-	if v, ok := h.Joined[name]; ok {
-		return v
-	}
-	for i := range h.Raw {
-		if h.Raw[i].Name == name {
-			return h.Raw[i].Value
-		}
-	}
-	return ""
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/match"
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
@@ -116,9 +117,9 @@ func (s *viaGRPC) answer(c *call) (*authv3.CheckResponse, error) {
 	if said := undecided(c.answer.Outcome); said != "" {
 		return nil, status.Error(codes.Unavailable, said)
 	}
-	from := caller{}
+	var from content.Caller
 	if !c.answer.Allow() {
-		from = callerOf(&c.req)
+		from = content.CallerOf(&c.req)
 	}
 	return s.responder.respond(&c.answer, from), nil
 }

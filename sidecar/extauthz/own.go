@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/extauthz/unary"
 	"github.com/weirproxy/weir/sidecar/extauthz/wire"
 	"github.com/weirproxy/weir/sidecar/match"
@@ -111,9 +112,9 @@ func (o *own) answer(c *ownCall, request, reply []byte) (out []byte, code codes.
 	if said := undecided(c.answer.Outcome); said != "" {
 		return nil, codes.Unavailable, said
 	}
-	var from wire.Caller
+	var from content.Caller
 	if !c.answer.Allow() {
-		from = wire.CallerOf(&c.req)
+		from = content.CallerOf(&c.req)
 	}
 	out, ok := p.encoder.Append(reply, &c.answer, from)
 	if !ok {

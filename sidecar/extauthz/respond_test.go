@@ -17,6 +17,7 @@ import (
 	"github.com/weirproxy/weir/internal/policy"
 	"github.com/weirproxy/weir/internal/quota"
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
 
@@ -40,11 +41,11 @@ var (
 
 func answers() map[string]struct {
 	answer *check.Answer
-	caller caller
+	caller content.Caller
 } {
 	type c = struct {
 		answer *check.Answer
-		caller caller
+		caller content.Caller
 	}
 	ietf := policy.Response{Status: 429}
 	refusal := check.Answer{Outcome: metrics.Refused, RetryAfter: 300 * time.Millisecond, Reset: 900 * time.Millisecond}
@@ -53,22 +54,22 @@ func answers() map[string]struct {
 	unknown := limited(perSecond, "100/1s", ietf, check.Answer{Outcome: metrics.RefusedClient})
 	unknown.Rate, unknown.Rule = nil, nil
 	return map[string]c{
-		"allowed_no_policy": {&check.Answer{Outcome: metrics.NoPolicy}, caller{}},
-		"allowed":           {limited(perSecond, "100/1s", ietf, check.Answer{Remaining: 41, Reset: 1500 * time.Millisecond}), caller{}},
+		"allowed_no_policy": {&check.Answer{Outcome: metrics.NoPolicy}, content.Caller{}},
+		"allowed":           {limited(perSecond, "100/1s", ietf, check.Answer{Remaining: 41, Reset: 1500 * time.Millisecond}), content.Caller{}},
 		"allowed_no_headers": {limited(perSecond, "100/1s", policy.Response{Headers: policy.HeadersNone},
-			check.Answer{Remaining: 41}), caller{}},
-		"allowed_would_refuse": {shadow, caller{}},
-		"refused":              {limited(perSecond, "100/1s", ietf, refusal), caller{}},
-		"refused_xratelimit":   {limited(bucket, "5/500ms", policy.Response{Headers: policy.HeadersXRateLimit, Status: 503}, refusal), caller{}},
+			check.Answer{Remaining: 41}), content.Caller{}},
+		"allowed_would_refuse": {shadow, content.Caller{}},
+		"refused":              {limited(perSecond, "100/1s", ietf, refusal), content.Caller{}},
+		"refused_xratelimit":   {limited(bucket, "5/500ms", policy.Response{Headers: policy.HeadersXRateLimit, Status: 503}, refusal), content.Caller{}},
 		"refused_calendar": {limited(daily, "100000/Day", ietf,
-			check.Answer{Outcome: metrics.Refused, RetryAfter: 5 * time.Hour, Reset: 5 * time.Hour, Random: 1 << 40}), caller{}},
+			check.Answer{Outcome: metrics.Refused, RetryAfter: 5 * time.Hour, Reset: 5 * time.Hour, Random: 1 << 40}), content.Caller{}},
 		"refused_month": {limited(monthly, "1000000/Month", ietf,
-			check.Answer{Outcome: metrics.Refused, RetryAfter: time.Hour, Reset: time.Hour}), caller{}},
+			check.Answer{Outcome: metrics.Refused, RetryAfter: time.Hour, Reset: time.Hour}), content.Caller{}},
 		"refused_cors": {limited(perSecond, "100/1s", policy.Response{Status: 429, CORS: true}, refusal),
-			caller{origin: "https://shop.example"}},
-		"refused_cors_without_origin": {limited(perSecond, "100/1s", policy.Response{Status: 429, CORS: true}, refusal), caller{}},
-		"refused_grpc":                {limited(perSecond, "100/1s", ietf, refusal), caller{grpc: true}},
-		"refused_client":              {unknown, caller{}},
+			content.Caller{Origin: "https://shop.example"}},
+		"refused_cors_without_origin": {limited(perSecond, "100/1s", policy.Response{Status: 429, CORS: true}, refusal), content.Caller{}},
+		"refused_grpc":                {limited(perSecond, "100/1s", ietf, refusal), content.Caller{GRPC: true}},
+		"refused_client":              {unknown, content.Caller{}},
 	}
 }
 
@@ -122,7 +123,7 @@ func TestEveryHeaderSaysHowItIsAppended(t *testing.T) {
 func TestRetryAfterIsSpreadButNeverEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wait := time.Duration(rapid.Int64Range(-int64(time.Second), int64(400*24*time.Hour)).Draw(t, "wait"))
-		got := time.Duration(retryAfter(wait, rapid.Uint64().Draw(t, "random"))) * time.Second
+		got := time.Duration(content.RetryAfter(wait, rapid.Uint64().Draw(t, "random"))) * time.Second
 		if got < wait || got < time.Second || got > max(wait, 0)+max(min(wait/4, time.Minute), time.Second)+time.Second {
 			t.Fatalf("retry after %v for a wait of %v", got, wait)
 		}
@@ -134,7 +135,7 @@ func TestOriginsThatNoBrowserSendsAreNotEchoed(t *testing.T) {
 		"https://shop.example": true, "null": true, "": false, "https://a,https://b": false,
 		"https://a\r\nset-cookie: x": false, "https://\xff": false, "a b": false, strings.Repeat("a", 513): false,
 	} {
-		if got := plainOrigin(origin); got != want {
+		if got := content.PlainOrigin(origin); got != want {
 			t.Errorf("%.30q: %v", origin, got)
 		}
 	}
@@ -143,7 +144,7 @@ func TestOriginsThatNoBrowserSendsAreNotEchoed(t *testing.T) {
 func TestTheProblemIsWellFormedWhateverTheNames(t *testing.T) {
 	a := limited(perSecond, `1"00/1s`+"\n", policy.Response{Status: 429}, check.Answer{Outcome: metrics.Refused})
 	var body map[string]any
-	if err := json.Unmarshal([]byte(problem(a, 429)), &body); err != nil || body["rate"] != `1"00/1s`+"\n" {
+	if err := json.Unmarshal(content.Problem(a.Limit, a.Rate), &body); err != nil || body["rate"] != `1"00/1s`+"\n" {
 		t.Errorf("%v: %v", body, err)
 	}
 }

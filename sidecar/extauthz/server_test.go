@@ -23,6 +23,7 @@ import (
 	"github.com/weirproxy/weir/internal/listen"
 	"github.com/weirproxy/weir/internal/policy"
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/match"
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
@@ -220,7 +221,7 @@ func TestAWholeCheckIsConverted(t *testing.T) {
 			t.Errorf("claim %s = %q, want %q", name, got, want)
 		}
 	}
-	if c := callerOf(&req); c.origin != "https://shop.example" || c.grpc {
+	if c := content.CallerOf(&req); c.Origin != "https://shop.example" || c.GRPC {
 		t.Errorf("caller = %+v", c)
 	}
 }
@@ -255,7 +256,7 @@ func TestGRPCCallersAreKnownByTheirContentType(t *testing.T) {
 	} {
 		joined := match.Request{Headers: match.Headers{Joined: map[string]string{"content-type": contentType}}}
 		raw := match.Request{Headers: match.Headers{Raw: []match.Header{{Name: "content-type", Value: contentType}}}}
-		if callerOf(&joined).grpc != want || callerOf(&raw).grpc != want {
+		if content.CallerOf(&joined).GRPC != want || content.CallerOf(&raw).GRPC != want {
 			t.Errorf("%q: want %v", contentType, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirproxy/weir/internal/policy"
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
 
@@ -18,8 +19,6 @@ const (
 	plainOK       = okStatus + "\x1a\x00" // and ok_response {}
 	refusedStatus = "\x0a\x02\x08\x08"    // status {code: RESOURCE_EXHAUSTED}
 )
-
-const exposed = "Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset"
 
 // Encoder writes answers. It is immutable and safe for concurrent use. The zero value, and one of other
 // policies, writes the same, only slower.
@@ -85,7 +84,7 @@ func (e *Encoder) form(a *check.Answer) *form {
 
 // Append appends the CheckResponse of an answer. a is as a Checker made it: its policy is its limit's.
 // ok is false, and nothing appended, where a is no answer: it failed, or names no limit that refused.
-func (e *Encoder) Append(dst []byte, a *check.Answer, c Caller) (_ []byte, ok bool) {
+func (e *Encoder) Append(dst []byte, a *check.Answer, c content.Caller) (_ []byte, ok bool) {
 	switch {
 	case a.Failed() || !a.Allow() && (a.Limit == nil || a.Policy == nil || (a.Rate == nil) != (a.Rule == nil)):
 		return dst, false
@@ -117,14 +116,14 @@ func (e *Encoder) allowed(dst []byte, a *check.Answer) []byte {
 	return append(dst, outcome("would_refuse", a.WouldRefuse.Limit, a.WouldRefuse)...)
 }
 
-func (e *Encoder) refused(dst []byte, a *check.Answer, c Caller) []byte {
+func (e *Encoder) refused(dst []byte, a *check.Answer, c content.Caller) []byte {
 	f := e.form(a)
 	dst = append(dst, refusedStatus...)
 	dst = protowire.AppendTag(dst, deniedField, protowire.BytesType)
 	at := len(dst)
 	dst = append(dst, f.status...)
 	if a.Outcome == metrics.Refused {
-		dst = appendNumber(dst, deniedHeaders, "retry-after", "", retryAfter(a.RetryAfter, a.Random))
+		dst = appendNumber(dst, deniedHeaders, "retry-after", "", content.RetryAfter(a.RetryAfter, a.Random))
 		dst = append(dst, f.deniedAmount...)
 		dst = f.appendNumbers(dst, deniedHeaders, a)
 	}
@@ -132,7 +131,7 @@ func (e *Encoder) refused(dst []byte, a *check.Answer, c Caller) []byte {
 		dst = append(dst, f.grpc...)
 	} else {
 		dst = append(dst, f.http...)
-		if f.cors && plainOrigin(c.Origin) {
+		if f.cors && content.PlainOrigin(c.Origin) {
 			dst = appendCORS(dst, c.Origin)
 		}
 	}
@@ -144,7 +143,7 @@ func (f *form) appendNumbers(dst []byte, num protowire.Number, a *check.Answer) 
 	if a.Rate == nil {
 		return dst
 	}
-	remaining, reset := units(float64(a.Remaining)), seconds(a.Reset)
+	remaining, reset := content.Units(float64(a.Remaining)), content.Seconds(a.Reset)
 	switch f.style {
 	case policy.HeadersIETF:
 		return appendItemHeader(dst, num, f.item, remaining, reset)
@@ -159,6 +158,6 @@ func (f *form) appendNumbers(dst []byte, num protowire.Number, a *check.Answer) 
 // appendCORS lets a page read the refusal: without these a browser reports a network error.
 func appendCORS(dst []byte, origin string) []byte {
 	dst = appendHeader(dst, deniedHeaders, "access-control-allow-origin", origin, nil)
-	dst = appendHeader(dst, deniedHeaders, "access-control-expose-headers", exposed, nil)
+	dst = appendHeader(dst, deniedHeaders, "access-control-expose-headers", content.Exposed, nil)
 	return appendHeader(dst, deniedHeaders, "vary", "Origin", nil)
 }

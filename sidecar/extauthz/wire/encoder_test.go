@@ -16,13 +16,14 @@ import (
 	"github.com/weirproxy/weir/internal/policy"
 	"github.com/weirproxy/weir/internal/quota"
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
 
 // asked is an answer and who gets it.
 type asked struct {
 	answer *check.Answer
-	caller Caller
+	caller content.Caller
 }
 
 // limited is an answer under one limit of policy shop/orders.
@@ -69,9 +70,9 @@ func answers() map[string]asked {
 			check.Answer{Outcome: metrics.Refused, RetryAfter: 5 * time.Hour, Reset: 5 * time.Hour, Random: 1 << 40})},
 		"refused_month": {answer: limited(monthly, "1000000/Month", ietf,
 			check.Answer{Outcome: metrics.Refused, RetryAfter: time.Hour, Reset: time.Hour})},
-		"refused_cors":                {limited(perSecond, "100/1s", cors, refusal), Caller{Origin: "https://shop.example"}},
+		"refused_cors":                {limited(perSecond, "100/1s", cors, refusal), content.Caller{Origin: "https://shop.example"}},
 		"refused_cors_without_origin": {answer: limited(perSecond, "100/1s", cors, refusal)},
-		"refused_grpc":                {limited(perSecond, "100/1s", ietf, refusal), Caller{GRPC: true}},
+		"refused_grpc":                {limited(perSecond, "100/1s", ietf, refusal), content.Caller{GRPC: true}},
 		"refused_client":              {answer: unknown},
 	}
 }
@@ -159,7 +160,7 @@ func answerOf(t *rapid.T) asked {
 	if a.Allow() && rapid.Bool().Draw(t, "shadow") {
 		a.WouldRefuse = &policy.Rate{Limit: a.Limit, Title: rapid.String().Draw(t, "shadow title")}
 	}
-	return asked{a, Caller{
+	return asked{a, content.Caller{
 		GRPC:   rapid.Bool().Draw(t, "grpc"),
 		Origin: rapid.SampledFrom([]string{"", "https://shop.example", "null", "a b", strings.Repeat("a", 512)}).Draw(t, "origin"),
 	}}
@@ -179,7 +180,7 @@ func TestAnswersSayWhatTheGeneratedMessagesSay(t *testing.T) {
 
 func TestWhatIsNoAnswerIsNotWritten(t *testing.T) {
 	for _, o := range []metrics.Outcome{metrics.NotLoaded, metrics.Overloaded, metrics.Failed, metrics.Malformed, metrics.Refused} {
-		if b, ok := NewEncoder(nil).Append(nil, &check.Answer{Outcome: o}, Caller{}); ok || len(b) > 0 {
+		if b, ok := NewEncoder(nil).Append(nil, &check.Answer{Outcome: o}, content.Caller{}); ok || len(b) > 0 {
 			t.Errorf("%v by no limit: %x", o, b)
 		}
 	}
@@ -214,7 +215,7 @@ func TestMoreRatesThanAreEncodedAhead(t *testing.T) {
 	}
 	a.Rate = a.Limit.Overrides[maxForms-1].Rates[0]
 	a.Rule = a.Rate.Rule
-	if got, want := decoded(t, e, asked{answer: a}), respond(a, Caller{}); !proto.Equal(got, want) {
+	if got, want := decoded(t, e, asked{answer: a}), respond(a, content.Caller{}); !proto.Equal(got, want) {
 		t.Errorf("%v, want\n%v", got, want)
 	}
 }
@@ -224,7 +225,7 @@ func TestOriginsThatNoBrowserSendsAreNotEchoed(t *testing.T) {
 		"https://shop.example": true, "null": true, "": false, "https://a,https://b": false,
 		"https://a\r\nset-cookie: x": false, "https://\xff": false, "a b": false, strings.Repeat("a", 513): false,
 	} {
-		if got := plainOrigin(origin); got != want {
+		if got := content.PlainOrigin(origin); got != want {
 			t.Errorf("%.30q: %v", origin, got)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/weirproxy/weir/internal/policy"
 	"github.com/weirproxy/weir/internal/quota"
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/ledger"
 	"github.com/weirproxy/weir/sidecar/match"
 	"github.com/weirproxy/weir/sidecar/metrics"
@@ -159,9 +160,9 @@ func (p *path) decide() { p.checker.CheckBy(p.checker.Snapshot(), &p.req, &p.ans
 
 func (p *path) encode(tb testing.TB) {
 	var ok bool
-	var from Caller
+	var from content.Caller
 	if !p.answer.Allow() {
-		from = CallerOf(&p.req)
+		from = content.CallerOf(&p.req)
 	}
 	if p.reply, ok = p.encoder.Append(p.reply[:0], &p.answer, from); !ok {
 		tb.Fatalf("no answer: %v", p.answer.Outcome)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirproxy/weir/internal/policy"
 	"github.com/weirproxy/weir/sidecar/check"
+	"github.com/weirproxy/weir/sidecar/extauthz/content"
 	"github.com/weirproxy/weir/sidecar/match"
 	"github.com/weirproxy/weir/sidecar/metrics"
 )
@@ -74,7 +75,7 @@ func (c decodedClaims) Claim(name string) (value string, ok bool) {
 }
 
 // respond makes an answer's message. Amounts and times are the package's own: golden files hold those.
-func respond(a *check.Answer, c Caller) *authv3.CheckResponse {
+func respond(a *check.Answer, c content.Caller) *authv3.CheckResponse {
 	if !a.Allow() {
 		return refuse(a, c)
 	}
@@ -88,14 +89,14 @@ func respond(a *check.Answer, c Caller) *authv3.CheckResponse {
 	return res
 }
 
-func refuse(a *check.Answer, c Caller) *authv3.CheckResponse {
+func refuse(a *check.Answer, c content.Caller) *authv3.CheckResponse {
 	status := a.Policy.Response.Status
 	if status == 0 {
 		status = 429
 	}
 	denied := &authv3.DeniedHttpResponse{Status: &typev3.HttpStatus{Code: typev3.StatusCode(status)}}
 	if a.Outcome == metrics.Refused {
-		denied.Headers = append(headers("retry-after", fmt.Sprint(retryAfter(a.RetryAfter, a.Random))), quotaHeaders(a)...)
+		denied.Headers = append(headers("retry-after", fmt.Sprint(content.RetryAfter(a.RetryAfter, a.Random))), quotaHeaders(a)...)
 	}
 	title, detail := "Client not identified", "refuses requests that do not say who calls."
 	if a.Rate != nil {
@@ -108,7 +109,7 @@ func refuse(a *check.Answer, c Caller) *authv3.CheckResponse {
 	} else {
 		denied.Body = body(a, title, detail, status)
 		denied.Headers = append(denied.Headers, headers("content-type", "application/problem+json")...)
-		if a.Policy.Response.CORS && plainOrigin(c.Origin) {
+		if a.Policy.Response.CORS && content.PlainOrigin(c.Origin) {
 			denied.Headers = append(denied.Headers, headers("access-control-allow-origin", c.Origin, "access-control-expose-headers",
 				"Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset", "vary", "Origin")...)
 		}
@@ -148,8 +149,8 @@ func quotaHeaders(a *check.Answer) []*corev3.HeaderValueOption {
 	if a.Rate == nil {
 		return nil
 	}
-	q, w := quantity(a.Rule)
-	left, reset := units(float64(a.Remaining)), seconds(a.Reset)
+	q, w := content.Quantity(a.Rule)
+	left, reset := content.Units(float64(a.Remaining)), content.Seconds(a.Reset)
 	switch a.Policy.Response.Headers {
 	case policy.HeadersIETF:
 		item := fmt.Sprintf("%q;q=%d", shortName(a.Limit), q)

@@ -1,4 +1,4 @@
-package wire
+package content
 
 import (
 	"strings"
@@ -34,8 +34,8 @@ func first(h *match.Headers, name string) string {
 	return ""
 }
 
-// plainOrigin holds of what a browser sends: visible ASCII. Nothing else is echoed.
-func plainOrigin(s string) bool {
+// PlainOrigin holds of what a browser sends: visible ASCII. Nothing else is echoed.
+func PlainOrigin(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || c == ',' {
 			return false

@@ -54,8 +54,7 @@ func (a *Agent) policyRecord(key string, offset int64, value []byte) {
 // policiesRead notes that the policy topic has been read to its end, even if it is empty.
 func (a *Agent) policiesRead() {
 	a.policies.readToEnd()
-	a.policies.changed = true
-	a.reasons.clear(ReasonPolicies)
+	a.policies.changed = true // even where it is empty: see beginInstall
 }
 
 // seenPartitions takes the usage topic's own number of partitions where no installation record says it.
@@ -87,6 +86,7 @@ func (a *Agent) beginInstall(now quota.Time) {
 	a.policies.changed = false
 	a.takeInstallation()
 	a.install()
+	a.reasons.clear(ReasonPolicies) // not before checks can be decided
 	a.saver.changed = true
 	a.pace.statusAt = 0 // the file follows at its own pace: where policies change each second it is not written each second
 }

@@ -64,13 +64,15 @@ func (a *Agent) work(now quota.Time) time.Duration {
 		if a.checker.Snapshot() == nil { // nobody's check is decided before
 			wait = 0
 		}
+	case a.due() && !p.whole && p.unfit > 0: // else the last of many counters never came under any rules but old ones
+		wait = rest
 	case a.due() && !p.whole && p.installedAt != 0 && now-p.installedAt < quota.Time(installGap):
 		wait = time.Duration(p.installedAt + quota.Time(installGap) - now)
 	default:
 		a.beginInstall(now)
 	}
 	if p.unfit > 0 {
-		a.refitSome(now)
+		a.refitSome(a.now()) // not the turn's: a snapshot may have been made since
 		wait = min(wait, rest)
 	}
 	return wait
@@ -82,8 +84,10 @@ func (a *Agent) takePiece(b *backlog) {
 	for _, m := range b.records[:n] {
 		a.policyRecord(string(m.Key), m.Offset, m.Value)
 	}
+	clear(b.records[:n]) // an answer's memory is not kept until the next one
 	if b.records = b.records[n:]; len(b.records) == 0 {
 		close(b.taken)
+		*b = backlog{}
 		a.pieces.backlog = a.pieces.backlog[1:]
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -156,6 +157,48 @@ func TestCountersAreRefittedInPieces(t *testing.T) {
 	}
 	if got := under(); got != len(d.ledger.Live()) {
 		t.Errorf("%d of %d counters are under the new rule", got, len(d.ledger.Live()))
+	}
+}
+
+// Policies that change faster than all counters can be put under them do not leave some under old ones for ever.
+func TestEachCounterComesUnderNewRulesHoweverOftenTheyChange(t *testing.T) {
+	now := clockStart
+	d, _ := begun(t, each100, func(c *Config) { c.Clock = func() quota.Time { return now } })
+	for i := range 20 * slotsAtOnce {
+		d.passes(fmt.Sprint("client-", i), 1)
+	}
+	d.takeMade(now)
+	first := d.ledger.Live()[0]
+	for i := range 100 {
+		d.policy(fmt.Sprintf(`[{name: each, counters: [Client], rates: [{limit: %d, window: 1h}]}]`, 1000+i))
+		now += quota.Time(installGap / 10)
+		d.work(now)
+	}
+	if got := first.Counter.Rule().Limit; got < 1000 {
+		t.Errorf("still under %v a window", got)
+	}
+}
+
+// Ready is not said before there are policies to decide by.
+func TestThePoliciesAreAReasonUntilTheyAreInForce(t *testing.T) {
+	d := newDesk(t)
+	d.installation(4)
+	d.reasons.set(ReasonPolicies, "not yet read")
+	waits := func() bool {
+		return slices.ContainsFunc(d.reasons.list(), func(r Reason) bool { return r.Code == ReasonPolicies })
+	}
+	d.policiesRead()
+	d.read(many(t, d.config.Keys, recordsAtOnce+1, 7)) // more came while the end was reached
+	d.work(d.now())
+	if d.Checker().Snapshot() != nil || !waits() {
+		t.Fatalf("a snapshot: %v; the reason is there: %v", d.Checker().Snapshot() != nil, waits())
+	}
+	for len(d.pieces.backlog) > 0 {
+		d.work(d.now())
+	}
+	d.work(d.now())
+	if d.Checker().Snapshot() == nil || waits() {
+		t.Error("the policies are in force, and still a reason")
 	}
 }
 

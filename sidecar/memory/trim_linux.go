@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -30,28 +31,43 @@ func (t *trimmer) trim() {
 	}
 }
 
-// spans are where the program's file is mapped and cannot be written to.
-func spans() (out []span) {
+// spans are where the program's file is mapped as it is: not to be written to, and nothing written before. (What a
+// loader has relocated and then protected, as in a position-independent program, is not in the file.)
+func spans() []span {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil
 	}
-	maps, err := os.Open("/proc/self/maps")
+	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = maps.Close() }()
-	lines := bufio.NewScanner(maps)
+	return unwritten(maps, exe)
+}
+
+// unwritten reads /proc/PID/smaps: a line for each mapping, then lines about it, of which "Anonymous:" says how much of it
+// is the process's own.
+func unwritten(smaps io.Reader, exe string) (out []span) {
+	lines := bufio.NewScanner(smaps)
+	var last span
 	for lines.Scan() {
-		if s, ok := readOnly(lines.Text(), exe); ok {
-			out = append(out, s)
+		fields := strings.Fields(lines.Text())
+		switch {
+		case len(fields) > 1 && fields[0] == "Anonymous:":
+			if last != (span{}) && fields[1] == "0" {
+				out = append(out, last)
+			}
+		case len(fields) > 1 && strings.HasSuffix(fields[0], ":"):
+		default:
+			last, _ = readOnly(lines.Text(), exe)
 		}
 	}
 	return out
 }
 
-// readOnly reads a line of /proc/PID/maps: "from-to permissions offset device inode name". ok: it is a private mapping of
-// exe that cannot be written to, so that the file holds all that is in it.
+// readOnly reads a mapping's line: "from-to permissions offset device inode name". ok: it is a private mapping of exe that
+// cannot be written to.
 func readOnly(line, exe string) (s span, ok bool) {
 	name := strings.IndexByte(line, '/')
 	if name < 0 || line[name:] != exe {
@@ -67,5 +83,8 @@ func readOnly(line, exe string) (s span, ok bool) {
 		return span{}, false
 	}
 	to, err := strconv.ParseUint(high, 16, 64)
-	return span{uintptr(from), uintptr(to)}, err == nil && to > from
+	if err != nil || to <= from {
+		return span{}, false
+	}
+	return span{uintptr(from), uintptr(to)}, true
 }

@@ -30,6 +30,26 @@ func TestOnlyReadOnlyMappingsOfTheProgramAreTrimmed(t *testing.T) {
 	}
 }
 
+// What was relocated and then protected is the process's own, though nobody can write to it any more.
+func TestWhatTheFileDoesNotHoldIsNotTrimmed(t *testing.T) {
+	const smaps = `00400000-00b94000 r-xp 00000000 fe:00 42 /bin/x
+Size:               7760 kB
+Rss:                7000 kB
+Anonymous:             0 kB
+VmFlags: rd ex mr mw me
+00b94000-014a8000 r--p 00794000 fe:00 42 /bin/x
+Rss:                 400 kB
+Anonymous:             4 kB
+014a8000-0152d000 rw-p 010a8000 fe:00 42 /bin/x
+Anonymous:             0 kB
+0152d000-0162d000 rw-p 00000000 00:00 0
+Anonymous:             0 kB
+`
+	if got := unwritten(strings.NewReader(smaps), "/bin/x"); len(got) != 1 || got[0] != (span{0x400000, 0xb94000}) {
+		t.Errorf("%x", got)
+	}
+}
+
 // The program goes on with pages that were dropped, and fewer are mapped.
 func TestTrimLetsPagesGo(t *testing.T) {
 	before := mapped(t)

@@ -82,6 +82,9 @@ func (e *Engine) targets(annotation, namespace string) (targets []string, err er
 		own := namespace
 		if strings.Count(name, "/") == 2 {
 			own, name, _ = strings.Cut(name, "/")
+			if own == "" {
+				return nil, fmt.Errorf("/%s: the namespace is missing; write %s for one in the pod's namespace", name, name)
+			}
 		}
 		if _, _, _, err := policy.ParseTarget(orElse(own, "namespace") + "/" + name); err != nil {
 			return nil, fmt.Errorf("%w; or Kind/name for one in the pod's namespace", err)

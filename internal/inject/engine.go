@@ -120,7 +120,7 @@ func (e *Engine) skips(pod *corev1.PodTemplateSpec, s Subject) string {
 		return fmt.Sprintf("neither it nor its namespace has label %s: %s", Label, Enabled)
 	case pod.Spec.HostNetwork:
 		return "it is on the host's network, where the sidecar's ports would be the node's; run weir-sidecar by a DaemonSet of your own"
-	case pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows:
+	case pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows, pod.Spec.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows):
 		return "it is for Windows, for which there is no sidecar"
 	case pod.Annotations[annotationMirror] != "":
 		return "it is a static pod's mirror, which nobody can change"

@@ -164,8 +164,8 @@ func (s Settings) validateSecrets() error {
 func (s Settings) withoutReferences() error {
 	for _, f := range configfile.Fields(&s) {
 		for _, text := range texts(f.Value) {
-			if strings.Contains(text, "$(") {
-				return fmt.Errorf("%s: %q: a $( would be replaced by Kubernetes; leave it out", f.Path, text)
+			if strings.Contains(text, "$(") || strings.Contains(text, "$$") {
+				return fmt.Errorf("%s: %q: a $( or $$ would be replaced by Kubernetes; leave it out", f.Path, text)
 			}
 		}
 	}
@@ -191,6 +191,8 @@ func (s Settings) listens(addr string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case strings.Contains(addr, "$"):
+		return "", fmt.Errorf("%q: a $ may be replaced by Kubernetes; leave it out", addr)
 	case a.Network == "unix" && path.Dir(a.Path) != dirRun:
 		return "", fmt.Errorf("%q: a socket is in %s, the volume that is shared with the proxy", addr, dirRun)
 	case a.Network == "unix":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -107,9 +108,18 @@ func (c chunk) decode(strict bool) (o object, ok bool, err error) {
 		toJSON = yaml.YAMLToJSONStrict
 	}
 	data := c.body
-	if !c.json() {
+	if c.json() {
+		if strict {
+			if err := repeatedKey(data); err != nil {
+				return nil, false, err
+			}
+		}
+	} else {
 		if data, err = toJSON(c.body); err != nil {
 			return nil, false, fmt.Errorf("no YAML: %w", err)
+		}
+		if !c.single() {
+			return nil, false, errors.New("something follows the document: begin the next one with a line ---")
 		}
 	}
 	if !startsJSON(data) {
@@ -120,6 +130,54 @@ func (c chunk) decode(strict bool) (o object, ok bool, err error) {
 }
 
 func (c chunk) json() bool { return startsJSON(c.body) && json.Valid(c.body) }
+
+// single reports whether the body is one document and nothing else, for a reader of YAML. The conversion reads the first
+// alone, and what follows it would be lost.
+func (c chunk) single() bool {
+	docs := yamlv3.NewDecoder(bytes.NewReader(c.body))
+	var n yamlv3.Node
+	if docs.Decode(&n) != nil {
+		return true // not for this reader to judge
+	}
+	return errors.Is(docs.Decode(&n), io.EOF)
+}
+
+// repeatedKey is an error if an object of the JSON text has a key twice.
+func repeatedKey(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	type level struct {
+		keys map[string]bool // nil in an array
+		key  bool            // a key is next
+	}
+	var open []level
+	for {
+		t, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("no JSON: %w", err)
+		}
+		if n := len(open); n > 0 && open[n-1].keys != nil && t != json.Delim('}') {
+			top := &open[n-1]
+			if key, is := t.(string); is && top.key {
+				if top.keys[key] {
+					return fmt.Errorf("key %q already set", key)
+				}
+				top.keys[key] = true
+			}
+			top.key = !top.key
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, level{keys: map[string]bool{}, key: true})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+	}
+}
 
 // with is the chunk with another document in the place of its own, in the same language.
 func (c chunk) with(o object) (chunk, error) {
@@ -132,18 +190,15 @@ func (c chunk) with(o object) (chunk, error) {
 	if err := enc.Encode(o); err != nil {
 		return c, err
 	}
-	if c.json() {
-		return chunk{c.before, bytes.TrimRight(b.Bytes(), "\n")}.closed(c.body), nil
-	}
-	body, err := yaml.JSONToYAML(b.Bytes())
-	if err != nil {
-		return c, err
-	}
 	before := c.before
-	if n := len(before); n > 0 && before[n-1] != '\n' {
+	if bytes.HasSuffix(before, []byte("---")) { // what followed in one line begins the next
 		before = append(bytes.Clone(before), '\n')
 	}
-	return chunk{before, body}, nil
+	if c.json() {
+		return chunk{before, bytes.TrimRight(b.Bytes(), "\n")}.closed(c.body), nil
+	}
+	body, err := yaml.JSONToYAML(b.Bytes())
+	return chunk{before, body}, err
 }
 
 // closed ends the body with a line's end where the old one did.

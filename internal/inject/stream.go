@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -39,6 +40,9 @@ type stream struct {
 }
 
 func rewrite(in []byte, o Options, change change) ([]byte, Report, error) {
+	if bytes.IndexByte(in, 0) >= 0 { // UTF-16, as some shells write it, has them too
+		return nil, nil, errors.New("this is not UTF-8 text (UTF-16, perhaps): save it as UTF-8 and try again")
+	}
 	if len(in) > MaxStream {
 		return nil, nil, fmt.Errorf("more than %d MiB of input; give it in parts", MaxStream>>20)
 	}

@@ -86,3 +86,39 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+const aPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a"}]}}`
+
+// What the conversion would not see must not be lost.
+func TestNothingThatFollowsADocumentIsLost(t *testing.T) {
+	utf16 := "\xff\xfe"
+	for _, c := range aPod + "\n---\na: 1\n" {
+		utf16 += string([]byte{byte(c), 0})
+	}
+	for name, tt := range map[string]struct{ in, want string }{
+		"UTF-16":                {utf16, "UTF-8"},
+		"a note between":        {aPod + "\n# note\n{\"kind\":\"Service\"}\n", "something follows"},
+		"another language":      {aPod + "\n{flow: yaml}\n", "something follows"},
+		"after a mark":          {"\ufeff" + aPod + "\n" + aPod, "something follows"},
+		"lone carriage returns": {"apiVersion: v1\rkind: Pod\rmetadata: {name: a}\rspec: {containers: [{name: a}]}\r---\ra: 1\r", "something follows"},
+		"a key twice":           {strings.Replace(aPod, `"spec"`, `"spec":{},"spec"`, 1), `"spec" already set`},
+	} {
+		out, _, err := engine(t, nil).Stream([]byte(tt.in), Options{})
+		if err == nil || !strings.Contains(err.Error(), tt.want) || out != nil {
+			t.Errorf("%s: %v, want %q; out %q", name, err, tt.want, out)
+		}
+	}
+}
+
+// A document in the line of its mark stays one.
+func TestADocumentInTheLineOfItsMark(t *testing.T) {
+	in := "a: 1\n--- " + aPod + "\n---\nb: 2\n"
+	once, _, err := engine(t, nil).Stream([]byte(in), Options{})
+	if err != nil || !bytes.HasPrefix(once, []byte("a: 1\n---\n{\n")) || !bytes.HasSuffix(once, []byte("}\n---\nb: 2\n")) {
+		t.Fatalf("%v\n%s", err, once)
+	}
+	twice, _, err := engine(t, nil).Stream(once, Options{})
+	if err != nil || !bytes.Equal(once, twice) {
+		t.Errorf("a second time: %v\n%s", err, twice)
+	}
+}

@@ -136,6 +136,9 @@ func (m *model) virtualHosts() ([]*routev3.VirtualHost, error) {
 	if !m.ofGateway() {
 		return []*routev3.VirtualHost{virtualHost("service", "*")}, nil
 	}
+	if err := m.distinct(); err != nil {
+		return nil, err
+	}
 	var hosts []*routev3.VirtualHost
 	for _, t := range m.targets {
 		settings, err := perFilter(t)

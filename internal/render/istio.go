@@ -260,6 +260,14 @@ func IstioEnvoyFilter(o Options) ([]byte, error) {
 		if namespace, gateway, err = m.gatewayName(); err != nil {
 			return nil, err
 		}
+		if err := m.distinct(); err != nil {
+			return nil, err
+		}
+		for _, t := range m.targets {
+			if t.kind == "Gateway" && (t.namespace != namespace || t.name != gateway) {
+				return nil, fmt.Errorf("target %s: this is of Gateway %s/%s alone; render another Gateway apart", t, namespace, gateway)
+			}
+		}
 		context = "GATEWAY"
 		filter.TargetRefs = []reference{{gatewayAPI, "Gateway", gateway}}
 	} else {

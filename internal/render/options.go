@@ -134,6 +134,18 @@ func (m *model) oneEnvoy() error {
 	return nil
 }
 
+// distinct checks that names tell the targets apart, whatever their kinds.
+func (m *model) distinct() error {
+	names := map[string]target{}
+	for _, t := range m.targets {
+		if other, ok := names[t.name]; ok {
+			return fmt.Errorf("targets %s and %s have one name, by which their routes are told apart: render them apart", other, t)
+		}
+		names[t.name] = t
+	}
+	return nil
+}
+
 func (m *model) ofGateway() bool { return m.targets[0].ofGateway() }
 
 func (m *model) namespace() string { return m.targets[0].namespace }

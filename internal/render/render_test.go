@@ -240,6 +240,10 @@ func TestWhatCannotBeSaidIsRefused(t *testing.T) {
 		{"want NAMESPACE/NAME", EnvoyGateway, with(route, func(o *Options) { o.Gateway = "a/b/c" })},
 		{"apart", Envoy, plainly("shop/Service/orders", "shop/HTTPRoute/orders")},
 		{"two namespaces", Envoy, plainly("shop/HTTPRoute/a", "more/HTTPRoute/a")},
+		{"one name", Envoy, plainly("shop/HTTPRoute/orders", "shop/GRPCRoute/orders")},
+		{"one name", IstioEnvoyFilter, with(plainly("shop/HTTPRoute/orders", "shop/GRPCRoute/orders"), func(o *Options) { o.Gateway = "shop/edge" })},
+		{"another Gateway apart", IstioEnvoyFilter, plainly("shop/Gateway/a", "shop/Gateway/b")},
+		{"another Gateway apart", IstioEnvoyFilter, with(plainly("shop/Gateway/other"), func(o *Options) { o.Gateway = "shop/edge" })},
 		{"one at least", Envoy, plainly()},
 		{"namespace/Kind/name", Envoy, plainly("orders")},
 		{"milliseconds", Envoy, with(pod, func(o *Options) { o.Timeout = time.Microsecond })},
@@ -252,6 +256,16 @@ func TestWhatCannotBeSaidIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.say) || got != nil {
 			t.Errorf("%v: %v, want %q", c.o.Targets, err, c.say)
 		}
+	}
+}
+
+// Envoy and kubectl read YAML 1.1, in which some names would be true or false.
+func TestWordsOfOldYAMLAreQuoted(t *testing.T) {
+	o := plainly("shop/HTTPRoute/no")
+	o.Needs = Needs{Known: true, Headers: []string{"on"}}
+	got, err := Envoy(o)
+	if err != nil || !strings.Contains(string(got), `{exact: "on"}`) || !strings.Contains(string(got), `name: "no"`) {
+		t.Errorf("%v\n%s", err, got)
 	}
 }
 

@@ -79,6 +79,9 @@ func tree(m proto.Message) (*yaml.Node, error) {
 // plain drops JSON's style, and says that a failed check refuses where JSON leaves a false out.
 func plain(n *yaml.Node) {
 	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && oldBoolean(n.Value) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	for _, c := range n.Content {
 		plain(c)
 	}
@@ -86,6 +89,15 @@ func plain(n *yaml.Node) {
 		at := indexOf(n, "grpc_service") + 2
 		n.Content = append(n.Content[:at:at], append([]*yaml.Node{text("failure_mode_allow"), {Kind: yaml.ScalarNode, Tag: "!!bool", Value: "false"}}, n.Content[at:]...)...)
 	}
+}
+
+// oldBoolean reports whether YAML 1.1, which Envoy and kubectl read, takes the word for true or false.
+func oldBoolean(word string) bool {
+	switch strings.ToLower(word) {
+	case "y", "n", "yes", "no", "on", "off":
+		return true
+	}
+	return false
 }
 
 func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

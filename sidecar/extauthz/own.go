@@ -28,6 +28,7 @@ type own struct {
 	plan    atomic.Pointer[plan]
 	calls   sync.Pool
 	serving atomic.Bool
+	ended   atomic.Bool // whatever is said later, the server does not serve
 }
 
 // plan is how checks are read, decided and answered by one snapshot.
@@ -70,12 +71,12 @@ func (o *own) prepare(s *check.Snapshot) {
 func (o *own) SetServing(serving bool) { o.serving.Store(serving) }
 
 func (o *own) health(service string) (serving, known bool) {
-	return o.serving.Load(), service == "" || service == authv3.Authorization_ServiceDesc.ServiceName
+	return o.serving.Load() && !o.ended.Load(), service == "" || service == authv3.Authorization_ServiceDesc.ServiceName
 }
 
 // Serve implements Server.
 func (o *own) Serve(ctx context.Context, l net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { o.SetServing(false) })
+	stop := context.AfterFunc(ctx, func() { o.ended.Store(true) })
 	defer stop()
 	if err := o.server.Serve(ctx, l); err != nil {
 		return fmt.Errorf("check server: %w", err)

@@ -394,3 +394,12 @@ func FuzzMatch(f *testing.F) {
 		}
 	})
 }
+
+// One request with long headers does not make a sidecar larger for ever.
+func TestMemoryOfALongRequestIsLetGo(t *testing.T) {
+	s := scan{scratch: make([]byte, 0, keptBuffer+1), pathBuf: make([]byte, 0, keptBuffer+1)}
+	s.reset(&Request{})
+	if cap(s.scratch) > keptBuffer || cap(s.pathBuf) > keptBuffer {
+		t.Errorf("%d and %d bytes are kept", cap(s.scratch), cap(s.pathBuf))
+	}
+}

@@ -6,7 +6,7 @@ import (
 )
 
 // Request is what a check says of a request. Its texts may be views of the wire's buffer: Match
-// keeps none of them after it returns.
+// reads none of them after it returns, and the Result does not give them on.
 type Request struct {
 	Method string
 	// Path as Envoy sends it: undecoded, with the query.

@@ -21,7 +21,16 @@ type scan struct {
 
 var _ policy.View = (*scan)(nil)
 
+// keptBuffer bounds the memory kept from one request to the next, bytes: one with long headers must not stay for ever.
+const keptBuffer = 16 << 10
+
 func (s *scan) reset(req *Request) {
+	if cap(s.scratch) > keptBuffer {
+		s.scratch = nil
+	}
+	if cap(s.pathBuf) > keptBuffer {
+		s.pathBuf = nil
+	}
 	*s = scan{req: req, pathBuf: s.pathBuf, scratch: s.scratch[:0]}
 }
 

@@ -54,7 +54,7 @@ func TestOnlyPublishedDocumentsAreReadTheShortWay(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"an unknown field": {`"kind":`, `"kynd":"x","kind":`}, "a repeated field": {`"kind":`, `"kind":"x","kind":`},
 		"another case": {`"kind":`, `"Kind":`}, "no value": {`"name":"orders"`, `"name":null`}, "a space": {`"kind":`, `"kind": `},
-		"labels":              {`"metadata":{`, `"metadata":{"labels":{"` + strings.Repeat("a", 1100) + `":"v"},`},
+		"labels":              {`"namespace":"shop"}`, `"namespace":"shop","labels":{"` + strings.Repeat("a", 1100) + `":"v"}}`},
 		"a number for a text": {`"name":"orders"`, `"name":7`}, "invalid": {`"limit":20,`, `"limit":-20,`}, "something after it": {"", "{}"},
 	} {
 		changed := bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1)

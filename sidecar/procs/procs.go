@@ -1,8 +1,8 @@
 // Package procs keeps the number of threads that run Go code at once at what the load needs: one, until a core is busy.
 //
 // A check is a few microseconds of work between two system calls. With several threads the Go runtime wakes a second one
-// for each that comes in, which looks for work, finds none, and sleeps again: that costs more than the check.
-// docs/design/check-server.md has the figures. What the environment sets (GOMAXPROCS) is left as it is.
+// for each that comes in, which looks for work, finds none, and sleeps again: a good part of what the check itself costs.
+// docs/design/check-server.md says more. What the environment sets (GOMAXPROCS) is left as it is.
 package procs
 
 import (

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -114,14 +113,5 @@ func named(file string) error {
 }
 
 func manifests(cmd *cobra.Command, file string) ([]byte, error) {
-	in := cmd.InOrStdin()
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = f.Close() }()
-		in = f
-	}
-	return io.ReadAll(io.LimitReader(in, inject.MaxStream+1)) // one byte more, which is refused
+	return readInput(cmd, file, inject.MaxStream)
 }

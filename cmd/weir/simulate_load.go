@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -78,18 +76,5 @@ func assignments(texts []string) ([]scenario.Assignment, error) {
 
 // readScenario reads a file, or standard input for "-", as far as one may be long.
 func readScenario(cmd *cobra.Command, file string) ([]byte, error) {
-	in := cmd.InOrStdin()
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = f.Close() }()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, scenario.MaxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return data, nil
+	return readInput(cmd, file, scenario.MaxFile)
 }

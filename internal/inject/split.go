@@ -103,30 +103,34 @@ func (c chunk) decode(strict bool) (o object, ok bool, err error) {
 			o, ok, err = nil, false, errors.New("cannot be read as YAML; simplify it")
 		}
 	}()
+	data, err := c.asJSON(strict)
+	if err != nil || !startsJSON(data) {
+		return nil, false, err
+	}
+	o, err = decodeObject(data)
+	return o, err == nil, err
+}
+
+// asJSON is the document in JSON.
+func (c chunk) asJSON(strict bool) ([]byte, error) {
+	if c.json() {
+		if strict {
+			return c.body, repeatedKey(c.body)
+		}
+		return c.body, nil
+	}
 	toJSON := yaml.YAMLToJSON
 	if strict {
 		toJSON = yaml.YAMLToJSONStrict
 	}
-	data := c.body
-	if c.json() {
-		if strict {
-			if err := repeatedKey(data); err != nil {
-				return nil, false, err
-			}
-		}
-	} else {
-		if data, err = toJSON(c.body); err != nil {
-			return nil, false, fmt.Errorf("no YAML: %w", err)
-		}
-		if !c.single() {
-			return nil, false, errors.New("something follows the document: begin the next one with a line ---")
-		}
+	data, err := toJSON(c.body)
+	if err != nil {
+		return nil, fmt.Errorf("no YAML: %w", err)
 	}
-	if !startsJSON(data) {
-		return nil, false, nil
+	if !c.single() {
+		return nil, errors.New("something follows the document: begin the next one with a line ---")
 	}
-	o, err = decodeObject(data)
-	return o, err == nil, err
+	return data, nil
 }
 
 func (c chunk) json() bool { return startsJSON(c.body) && json.Valid(c.body) }

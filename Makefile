@@ -228,7 +228,7 @@ $(BIN)/h2spec: $(TOOLS_PIN)
 	$(call BUILD_TOOL,github.com/summerwind/h2spec/cmd/h2spec)
 
 # The version is stamped in, as kube-apiserver's own build does: clients and
-# charts ask for it. One package at a time, for machines of little memory.
+# charts ask for it. Two packages at a time: more would need more memory than small machines have.
 KUBERNETES := $(TOOLS)/kubernetes
 KUBE_VERSION = $(shell sed -n 's,^.*k8s.io/kubernetes v\([0-9.]*\).*,\1,p' tools/kubernetes/go.mod)
 KUBE_STAMP = k8s.io/component-base/version
@@ -237,11 +237,11 @@ KUBE_LDFLAGS = -s -w -X $(KUBE_STAMP).gitVersion=v$(KUBE_VERSION) \
 	-X $(KUBE_STAMP).gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))
 
 .PHONY: kubernetes
-kubernetes: $(KUBERNETES)/.installed ## Build kube-apiserver, etcd and kubectl (5 min and more, once)
+kubernetes: $(KUBERNETES)/.installed ## Build kube-apiserver, controller manager, etcd, kubectl, helm and istiod (10 min and more, once)
 
 $(KUBERNETES)/.installed: tools/kubernetes/go.mod tools/kubernetes/go.sum
 	mkdir -p $(KUBERNETES)
-	cd tools/kubernetes && $(GO) build -p 1 -o ../../$(KUBERNETES)/ -ldflags '$(KUBE_LDFLAGS)' tool
+	cd tools/kubernetes && $(GO) build -p 2 -o ../../$(KUBERNETES)/ -ldflags '$(KUBE_LDFLAGS)' tool
 	ln -sf server $(KUBERNETES)/etcd
 	@touch $@
 

@@ -3,7 +3,7 @@
 #   make test     everything that CI runs, with what it needs installed first
 #   make demo     the whole of weir on this machine
 #
-# Variables: ARGS (for demo, bench-envoy), RUN and PKG (for tests), BENCH, FUZZTIME.
+# Variables: ARGS (for demo, bench-envoy), NAME (for example), RUN and PKG (for tests), BENCH, FUZZTIME.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -49,6 +49,11 @@ demo: ## The whole of weir on this machine, with Envoy if python3 is there (ARGS
 	fi
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
 	bin/weir demo $(ARGS)
+
+.PHONY: example
+example: envoy ## A service of examples/ behind weir (NAME='go python node', one, envoy, or '-- COMMAND')
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/weir ./cmd/weir-aggregator ./cmd/weir-sidecar
+	@$(GO) run ./examples/run $(or $(NAME),go)
 
 .PHONY: clean
 clean: ## Remove what was built (tools and parts stay: clean-tools)

@@ -37,6 +37,54 @@ func Doc(field string) string {
 		return "Tick is how often an owner decides while a counter is hot. Longer costs Kafka less."
 	case "Aggregator.Topics":
 		return "Topics is how the topics are made, by `weir-aggregator topics ensure`."
+	case "Certificates.Configuration":
+		return "Configuration is the name of the MutatingWebhookConfiguration that gets the authority in mode SelfManaged."
+	case "Certificates.Directory":
+		return "Directory holds tls.crt and tls.key in mode Files; a pair that changes is taken up."
+	case "Certificates.Mode":
+		return "Mode is SelfManaged (made, renewed and announced by the controller itself) or Files (of a Secret that is mounted: cert-manager's or your own)."
+	case "Certificates.Secret":
+		return "Secret of the controller's own namespace where the pair is kept in mode SelfManaged, for all replicas."
+	case "Certificates.Service":
+		return "Service is the name of the webhook's Service in the controller's own namespace: the certificate's host."
+	case "Controller.Admin":
+		return "Admin is the program's own HTTP server, without /metrics."
+	case "Controller.IdentityKeyFile":
+		return "IdentityKeyFile is the file of the installation's identity key, 32 bytes: the same for every program. `weir key` makes one."
+	case "Controller.Injection":
+		return "Injection is the webhook that puts sidecars into pods."
+	case "Controller.Kafka":
+		return "Kafka is where policies go and where sidecars say what they enforce."
+	case "Controller.Kubeconfig":
+		return "Kubeconfig is a file that says how to reach kube-apiserver. Empty: as a pod in the cluster."
+	case "Controller.LeaderElection":
+		return "LeaderElection is how several controllers agree which of them writes."
+	case "Controller.Log":
+		return "Log is what is written to stderr."
+	case "Controller.Metrics":
+		return "Metrics is the server of /metrics, apart from the others since it asks who is there."
+	case "Controller.Namespace":
+		return "Namespace is the controller's own, where its lease, the Secrets that it copies and its certificate are. Empty: that of its service account."
+	case "Controller.Secrets":
+		return "Secrets are those that are copied into the namespaces where sidecars are injected."
+	case "Controller.Stop":
+		return "Stop is how it ends."
+	case "Controller.WatchNamespaces":
+		return "WatchNamespaces are the namespaces whose policies and pods are looked at. Empty: all."
+	case "ControllerAdmin.Address":
+		return "Address is where to listen: tcp://host:port or unix:///path?mode=0660. Empty: no admin server, and then no probes either."
+	case "ControllerMetrics.Address":
+		return "Address is where to listen, tcp://host:port. Empty: no metrics are served."
+	case "ControllerMetrics.Authorize":
+		return "Authorize is whether to serve over TLS, and only those whom kube-apiserver knows and allows to get /metrics; the certificate is made at start. Otherwise it is plain HTTP, for whoever can connect."
+	case "Injection.Address":
+		return "Address is where to listen, tcp://host:port."
+	case "Injection.Certificates":
+		return "Certificates of the webhook."
+	case "Injection.Enabled":
+		return "Enabled is whether the webhook is served."
+	case "Injection.Settings":
+		return "Settings is the file that says what is injected, the same that `weir inject --settings` reads. Required with injection."
 	case "Kafka.Acks":
 		return "Acks is what a record waits for: all (in-sync replicas) or leader. leader is faster by one hop and may lose what a failing broker alone had; counts heal with the next report."
 	case "Kafka.Brokers":
@@ -51,6 +99,10 @@ func Doc(field string) string {
 		return "TLS of the connections to brokers."
 	case "Kafka.Topics":
 		return "Topics in use, to be changed where several installations share a Kafka cluster."
+	case "LeaderElection.Enabled":
+		return "Enabled is whether to wait for the lease before writing. Without it only one controller may run."
+	case "LeaderElection.Lease":
+		return "Lease is the name of the Lease in the controller's own namespace."
 	case "Log.Level":
 		return "Level is the detail: debug, info, warn or error. A line is written when a state changes, never for a request, so info suits production."
 	case "Pod.Labels":
@@ -83,6 +135,10 @@ func Doc(field string) string {
 		return "PasswordFile is a file that holds the password; a newline at its end is not part of it."
 	case "SASL.Username":
 		return "Username is whom to authenticate as."
+	case "Secrets.Identity":
+		return "Identity is the name of the identity key's Secret. Empty: it is not copied."
+	case "Secrets.Kafka":
+		return "Kafka is the name of the Secret of the sidecars' Kafka client. Empty: they need none."
 	case "Sentinel.Master":
 		return "Master is the name of the master set; with it the addresses are sentinels. Empty: there are none."
 	case "Sentinel.PasswordFile":

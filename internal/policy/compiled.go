@@ -12,10 +12,11 @@ import (
 type Key struct{ Origin, Namespace, Name string }
 
 // Policy is one compiled document: immutable, safe for concurrent use. Version is its offset in
-// weir.policies.
+// weir.policies. Generation is metadata.generation of the object it was made from, 0 where there is none.
 type Policy struct {
-	Key     Key
-	Version int64
+	Key        Key
+	Version    int64
+	Generation int64
 	// Name is "namespace/name", as identities carry it.
 	Name string
 	// Targets are canonical names, namespace/kind/name, with the pod labels that select them where

@@ -123,7 +123,12 @@ func Decode(key Key, version int64, msg *wirev1.Policy) (*Policy, error) {
 	if field, ok := plainSecret(doc); ok {
 		return nil, fmt.Errorf("policy %s: %s is the plain value of a secret source; publish its keyed hash (weir hash), and change the secret", key, field)
 	}
-	return compile(key, version, doc, resolvedTargets(msg.GetTargets()))
+	p, err := compile(key, version, doc, resolvedTargets(msg.GetTargets()))
+	if err != nil {
+		return nil, err
+	}
+	p.Generation = msg.GetGeneration()
+	return p, nil
 }
 
 func plainSecret(doc *v1alpha1.QuotaPolicy) (field string, found bool) {

@@ -160,7 +160,7 @@ func (p *policies) applied() []*wirev1.AppliedPolicy {
 		k := p.byKey[key]
 		a := &wirev1.AppliedPolicy{Key: key, Version: -1, Seen: k.seen, Error: k.err}
 		if k.force != nil {
-			a.Version = k.force.Version
+			a.Version, a.Generation = k.force.Version, k.force.Generation
 		}
 		out = append(out, a)
 	}

@@ -55,3 +55,25 @@ func TestStatusIsSentEachTenSecondsAndOnChange(t *testing.T) {
 		t.Errorf("after a change at %v: %v at %v", time.Duration(before-clockStart), sent, at)
 	}
 }
+
+// A pod names the generation of the version that it has in force, not of the one that it refused.
+func TestStatusNamesTheGenerationInForce(t *testing.T) {
+	d, _ := begun(t, each100)
+	publish := func(generation int64, change func(*wirev1.Policy)) int64 {
+		m := policyOf(t, d.config.Keys, each100)
+		m.GetPolicy().Generation = generation
+		change(m.GetPolicy())
+		version := d.record(policyKey, m)
+		d.installIfChanged()
+		return version
+	}
+	good := publish(3, func(*wirev1.Policy) {})
+	bad := publish(4, func(p *wirev1.Policy) { p.SchemaVersion = 99 })
+	if p := d.status(d.now()).GetPolicies()[0]; p.GetGeneration() != 3 || p.GetVersion() != good || p.GetSeen() != bad || p.GetError() == "" {
+		t.Errorf("status has %v, want generation 3 and version %d in force", p, good)
+	}
+	again := publish(4, func(*wirev1.Policy) {})
+	if p := d.status(d.now()).GetPolicies()[0]; p.GetGeneration() != 4 || p.GetVersion() != again {
+		t.Errorf("status has %v, want generation 4 at version %d", p, again)
+	}
+}

@@ -40,13 +40,14 @@ func goldenMessages() map[string]proto.Message {
 		"policy": &PolicyMessage{Body: &PolicyMessage_Policy{Policy: &Policy{
 			SchemaVersion: 1, Origin: "file", Namespace: "shop", Name: "orders", Document: []byte(`{}`),
 			Targets: []*ResolvedTarget{{Target: "shop/Service/orders", Selector: []*Label{{Key: "app", Value: "orders"}}}},
+			Generation: 4,
 		}}},
 		"installation": &PolicyMessage{Body: &PolicyMessage_Installation{Installation: &Installation{
 			Partitions: 8, UsageTopicId: logID, DecisionsTopicId: logID, KeyFingerprint: 0xdeadbeef,
 		}}},
 		"status": &PodStatus{
 			Pod: "shop/orders-0", PodEpoch: 7, Targets: []string{"shop/Service/orders"}, Ready: true, Degraded: true,
-			Policies: []*AppliedPolicy{{Key: "file/shop/orders", Version: 11, Seen: 12, Error: "spec.limits[0]: …"}},
+			Policies: []*AppliedPolicy{{Key: "file/shop/orders", Version: 11, Seen: 12, Error: "spec.limits[0]: …", Generation: 4}},
 			Reasons:  []string{"no decisions"}, Lags: []*PartitionLag{{Partition: 3, HeaderAgeMs: &age}},
 			ProgramVersion: "v0.1.0", KeyFingerprint: 0xdeadbeef,
 		},

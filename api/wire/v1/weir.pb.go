@@ -1077,7 +1077,9 @@ type Policy struct {
 	// The QuotaPolicy document, JSON. Values of secret client sources are hashes.
 	Document []byte `protobuf:"bytes,5,opt,name=document,proto3" json:"document,omitempty"`
 	// For targets that select pods (a Service): the selectors, resolved by the publisher.
-	Targets       []*ResolvedTarget `protobuf:"bytes,6,rep,name=targets,proto3" json:"targets,omitempty"`
+	Targets []*ResolvedTarget `protobuf:"bytes,6,rep,name=targets,proto3" json:"targets,omitempty"`
+	// metadata.generation of the object it was made from; 0 for files and the command line.
+	Generation    int64 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1152,6 +1154,13 @@ func (x *Policy) GetTargets() []*ResolvedTarget {
 		return x.Targets
 	}
 	return nil
+}
+
+func (x *Policy) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type ResolvedTarget struct {
@@ -1458,7 +1467,9 @@ type AppliedPolicy struct {
 	// Offset of the newest version seen; different where that one was refused.
 	Seen int64 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	// Why it was refused.
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// `generation` of the version in force; 0 where it has none.
+	Generation    int64 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1519,6 +1530,13 @@ func (x *AppliedPolicy) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *AppliedPolicy) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 type PartitionLag struct {
@@ -1664,14 +1682,17 @@ const file_api_wire_v1_weir_proto_rawDesc = "" +
 	"\rPolicyMessage\x12.\n" +
 	"\x06policy\x18\x01 \x01(\v2\x14.weir.wire.v1.PolicyH\x00R\x06policy\x12@\n" +
 	"\finstallation\x18\x02 \x01(\v2\x1a.weir.wire.v1.InstallationH\x00R\finstallationB\x06\n" +
-	"\x04body\"\xcd\x01\n" +
+	"\x04body\"\xed\x01\n" +
 	"\x06Policy\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x16\n" +
 	"\x06origin\x18\x02 \x01(\tR\x06origin\x12\x1c\n" +
 	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1a\n" +
 	"\bdocument\x18\x05 \x01(\fR\bdocument\x126\n" +
-	"\atargets\x18\x06 \x03(\v2\x1c.weir.wire.v1.ResolvedTargetR\atargets\"Y\n" +
+	"\atargets\x18\x06 \x03(\v2\x1c.weir.wire.v1.ResolvedTargetR\atargets\x12\x1e\n" +
+	"\n" +
+	"generation\x18\a \x01(\x03R\n" +
+	"generation\"Y\n" +
 	"\x0eResolvedTarget\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\tR\x06target\x12/\n" +
 	"\bselector\x18\x02 \x03(\v2\x13.weir.wire.v1.LabelR\bselector\"/\n" +
@@ -1696,12 +1717,15 @@ const file_api_wire_v1_weir_proto_rawDesc = "" +
 	"\x04lags\x18\b \x03(\v2\x1a.weir.wire.v1.PartitionLagR\x04lags\x12'\n" +
 	"\x0fprogram_version\x18\t \x01(\tR\x0eprogramVersion\x12'\n" +
 	"\x0fkey_fingerprint\x18\n" +
-	" \x01(\aR\x0ekeyFingerprint\"e\n" +
+	" \x01(\aR\x0ekeyFingerprint\"\x85\x01\n" +
 	"\rAppliedPolicy\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x12\n" +
 	"\x04seen\x18\x03 \x01(\x03R\x04seen\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"g\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x05 \x01(\x03R\n" +
+	"generation\"g\n" +
 	"\fPartitionLag\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12'\n" +
 	"\rheader_age_ms\x18\x02 \x01(\x03H\x00R\vheaderAgeMs\x88\x01\x01B\x10\n" +

@@ -18,6 +18,7 @@ func renderedFiles() map[string]string {
 		"examples/istio/envoyfilter.yaml":           "render istio-envoyfilter --target shop/orders" + policies,
 		"examples/istio/gateway-routes.yaml":        "render istio-envoyfilter --target shop/HTTPRoute/orders --target shop/HTTPRoute/stock --gateway shop/edge",
 		"examples/envoy-gateway/envoy-gateway.yaml": "render envoy-gateway --target shop/orders --target shop/stock",
+		"examples/services/base/envoy.yaml":         "render envoy --target hello/hello --policies examples/services/base/policy.yaml",
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/log"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
 
 // core is all that needs Kafka.
@@ -173,7 +174,7 @@ func (c *core) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	write, err := policies.CheckInstallation(c.policies.Installation(), have)
+	write, err := policytopic.CheckInstallation(c.policies.Installation(), have)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (c *core) install(ctx context.Context) error {
 		return nil
 	}
 	c.log.Info("writing the installation's record", zap.Uint32(log.Count, write.Partitions))
-	return policies.PublishInstallation(ctx, c.writer, c.cfg.Topics.Policies, write)
+	return policytopic.PublishInstallation(ctx, c.writer, c.cfg.Topics.Policies, write)
 }
 
 func (c *core) installation(ctx context.Context) (*wirev1.Installation, error) {

@@ -17,12 +17,12 @@ import (
 	"go.uber.org/zap/zaptest"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirproxy/weir/aggregator/policies"
 	"github.com/weirproxy/weir/aggregator/store"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/embedded"
 	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
 
 func TestMain(m *testing.M) {
@@ -533,11 +533,11 @@ func TestPolicyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := policies.NewRecord("cli", docs[0], s.keys)
+	r, err := policytopic.NewRecord(policytopic.Source{Origin: policy.OriginCLI, Document: docs[0]}, s.keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := policies.Publish(t.Context(), s.writer, s.topics.Policies, r); err != nil {
+	if _, err := policytopic.Publish(t.Context(), s.writer, s.topics.Policies, r); err != nil {
 		t.Fatal(err)
 	}
 	s.wait("both are in force", inForce("file/shop/orders", "cli/shop/other"))

@@ -10,10 +10,8 @@ import (
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
-
-// InstallationKey is the key of the installation's record.
-const InstallationKey = "installation"
 
 // MaxPolicies bounds the policies that are kept.
 const MaxPolicies = 10_000
@@ -44,7 +42,7 @@ func NewBook() *Book { return &Book{entries: map[policy.Key]*entry{}} }
 // Apply takes one record and reports whether the policies in force or the installation changed. A
 // record that cannot be used is an error and keeps the last good version.
 func (b *Book) Apply(m bus.Message) (changed bool, err error) {
-	if string(m.Key) == InstallationKey {
+	if string(m.Key) == policytopic.InstallationKey {
 		return b.install(m)
 	}
 	key, err := policy.ParseKey(string(m.Key))

@@ -12,6 +12,7 @@ import (
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/log"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
 
 // scanEach is how often the directory is read; files are few and small.
@@ -20,36 +21,6 @@ const scanEach = time.Second
 // sender is what publishing needs of bus.Writer.
 type sender interface {
 	Send(topic string, partition int32, key, value []byte, done func(bus.Ack)) error
-}
-
-// Publish sends one record and waits for its acknowledgement.
-func Publish(ctx context.Context, w sender, topic string, r Record) error {
-	return publish(ctx, w, topic, r.Key.String(), r.Value)
-}
-
-// PublishInstallation writes the installation's record.
-func PublishInstallation(ctx context.Context, w sender, topic string, i *wirev1.Installation) error {
-	value, err := InstallationValue(i)
-	if err != nil {
-		return err
-	}
-	return publish(ctx, w, topic, InstallationKey, value)
-}
-
-func publish(ctx context.Context, w sender, topic, key string, value []byte) error {
-	acked := make(chan bus.Ack, 1)
-	if err := w.Send(topic, 0, []byte(key), value, func(a bus.Ack) { acked <- a }); err != nil {
-		return fmt.Errorf("publish %s: %w", key, err)
-	}
-	select {
-	case a := <-acked:
-		if a.Err != nil {
-			return fmt.Errorf("publish %s: %w", key, a.Err)
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("publish %s: %w", key, context.Cause(ctx))
-	}
 }
 
 // Directory publishes a directory's policy files while this process is their publisher. Problem may be
@@ -113,7 +84,7 @@ func (d *Directory) scan(ctx context.Context) error {
 		}
 	}
 	for _, r := range plan(p, d.Watcher.hashes("file")) {
-		if err := Publish(ctx, d.Writer, d.Topic, r); err != nil {
+		if _, err := policytopic.Publish(ctx, d.Writer, d.Topic, r); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
 		what := "policy published"

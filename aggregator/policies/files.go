@@ -8,32 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/weirproxy/weir/api/v1alpha1"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
-
-// Record is one record to publish; Value nil deletes.
-type Record struct {
-	Key   policy.Key
-	Value []byte
-}
-
-// NewRecord makes the record of a document under an origin, its secrets hashed.
-func NewRecord(origin string, doc *v1alpha1.QuotaPolicy, keys wirev1.Keys) (Record, error) {
-	key, msg, err := policy.Encode(origin, doc, keys, nil)
-	if err != nil {
-		return Record{}, err
-	}
-	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(
-		&wirev1.PolicyMessage{Body: &wirev1.PolicyMessage_Policy{Policy: msg}})
-	if err != nil {
-		return Record{}, fmt.Errorf("encode %s: %w", key, err)
-	}
-	return Record{key, value}, nil
-}
 
 const (
 	maxFiles    = 1000
@@ -73,12 +51,12 @@ func readDir(dir string) (map[string][]byte, error) {
 
 // parsed is what a directory's files say.
 type parsed struct {
-	records map[policy.Key]Record
+	records map[policy.Key]policytopic.Record
 	errs    map[string]error // by file
 }
 
 func parseFiles(files map[string][]byte, keys wirev1.Keys) parsed {
-	p := parsed{records: map[policy.Key]Record{}, errs: map[string]error{}}
+	p := parsed{records: map[policy.Key]policytopic.Record{}, errs: map[string]error{}}
 	from := map[policy.Key]string{}
 	for _, name := range sortedKeys(files) {
 		docs, err := policy.Parse(name, files[name])
@@ -87,7 +65,7 @@ func parseFiles(files map[string][]byte, keys wirev1.Keys) parsed {
 			continue
 		}
 		for _, d := range docs {
-			r, err := NewRecord(policy.OriginFile, d, keys)
+			r, err := policytopic.NewRecord(policytopic.Source{Origin: policy.OriginFile, Document: d}, keys)
 			if other, dup := from[r.Key]; err == nil && dup {
 				err = fmt.Errorf("%s: policy %s/%s is in %s already; keep one of them", name, r.Key.Namespace, r.Key.Name, other)
 			}
@@ -112,8 +90,8 @@ func sortedKeys(m map[string][]byte) []string {
 
 // plan says what to publish so that the topic, whose values of origin file have these hashes, holds what
 // the files say. While a file is bad nothing is deleted: what it said before stays in force.
-func plan(p parsed, have map[policy.Key][sha256.Size]byte) []Record {
-	var out []Record
+func plan(p parsed, have map[policy.Key][sha256.Size]byte) []policytopic.Record {
+	var out []policytopic.Record
 	for k, r := range p.records {
 		if h, ok := have[k]; !ok || h != sha256.Sum256(r.Value) {
 			out = append(out, r)
@@ -122,10 +100,10 @@ func plan(p parsed, have map[policy.Key][sha256.Size]byte) []Record {
 	if len(p.errs) == 0 {
 		for k := range have {
 			if _, ok := p.records[k]; !ok {
-				out = append(out, Record{Key: k})
+				out = append(out, policytopic.Record{Key: k})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Record) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	slices.SortFunc(out, func(a, b policytopic.Record) int { return strings.Compare(a.Key.String(), b.Key.String()) })
 	return out
 }

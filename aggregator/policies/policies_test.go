@@ -1,18 +1,15 @@
 package policies
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-
-	"google.golang.org/protobuf/proto"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
 
 func keys(t *testing.T) wirev1.Keys {
@@ -38,20 +35,20 @@ spec:
 `
 }
 
-func recordOf(t *testing.T, origin, name, limit string) Record {
+func recordOf(t *testing.T, origin, name, limit string) policytopic.Record {
 	t.Helper()
 	docs, err := policy.Parse(name, []byte(document(name, limit)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRecord(origin, docs[0], keys(t))
+	r, err := policytopic.NewRecord(policytopic.Source{Origin: origin, Document: docs[0]}, keys(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func message(offset int64, r Record) bus.Message {
+func message(offset int64, r policytopic.Record) bus.Message {
 	return bus.Message{Topic: "weir.policies", Offset: offset, Key: []byte(r.Key.String()), Value: r.Value}
 }
 
@@ -76,46 +73,11 @@ func TestBookKeepsTheLastGoodVersion(t *testing.T) {
 	if _, err := b.Apply(message(5, good)); err != nil || len(b.Problems()) != 0 || b.Set().Lookup("shop/orders").Version != 5 {
 		t.Errorf("a good version after a bad one: %v, %v", err, b.Problems())
 	}
-	if changed, err := b.Apply(message(6, Record{Key: good.Key})); !changed || err != nil || b.Set().Lookup("shop/orders") != nil {
+	if changed, err := b.Apply(message(6, policytopic.Record{Key: good.Key})); !changed || err != nil || b.Set().Lookup("shop/orders") != nil {
 		t.Errorf("a tombstone: changed %v, error %v", changed, err)
 	}
 	if _, err := b.Apply(bus.Message{Key: []byte("nonsense"), Value: []byte{1}}); err == nil {
 		t.Error("a strange key is no error")
-	}
-}
-
-func TestSecretsArePublishedHashed(t *testing.T) {
-	if r := recordOf(t, "file", "orders", "5"); strings.Contains(string(r.Value), "hunter2") {
-		t.Error("the record holds a client's key in plain text")
-	}
-}
-
-func TestInstallation(t *testing.T) {
-	have := &wirev1.Installation{Partitions: 8, KeyFingerprint: 7, UsageTopicId: []byte("a"), DecisionsTopicId: []byte("b")}
-	with := func(change func(*wirev1.Installation)) *wirev1.Installation {
-		i := proto.Clone(have).(*wirev1.Installation)
-		change(i)
-		return i
-	}
-	for _, c := range []struct {
-		name    string
-		record  *wirev1.Installation
-		write   bool
-		refusal string
-	}{
-		{"none yet", nil, true, ""},
-		{"the same", with(func(*wirev1.Installation) {}), false, ""},
-		{"topic made anew", with(func(i *wirev1.Installation) { i.UsageTopicId = []byte("z") }), true, ""},
-		{"another key", with(func(i *wirev1.Installation) { i.KeyFingerprint = 9 }), false, "identityKeyFile"},
-		{"other partitions", with(func(i *wirev1.Installation) { i.Partitions = 16 }), false, "16 partitions"},
-	} {
-		write, err := CheckInstallation(c.record, have)
-		if (write != nil) != c.write || (err != nil) != (c.refusal != "") {
-			t.Errorf("%s: write %v, error %v", c.name, write, err)
-		}
-		if err != nil && (!errors.Is(err, ErrInstallation) || !strings.Contains(err.Error(), c.refusal)) {
-			t.Errorf("%s: %v", c.name, err)
-		}
 	}
 }
 

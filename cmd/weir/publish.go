@@ -7,10 +7,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirproxy/weir/aggregator/policies"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
 
 // published is what the policy topic holds.
@@ -85,10 +85,10 @@ func (p *published) stronger(k policy.Key) (policy.Key, bool) {
 	return policy.Key{}, false
 }
 
-func recordsOf(docs []document, keys wirev1.Keys, remove bool) ([]policies.Record, error) {
-	records := make([]policies.Record, 0, len(docs))
+func recordsOf(docs []document, keys wirev1.Keys, remove bool) ([]policytopic.Record, error) {
+	records := make([]policytopic.Record, 0, len(docs))
 	for _, d := range docs {
-		r, err := policies.NewRecord(policy.OriginCLI, d.spec, keys)
+		r, err := policytopic.NewRecord(policytopic.Source{Origin: policy.OriginCLI, Document: d.spec}, keys)
 		if err != nil {
 			return nil, err
 		}
@@ -101,12 +101,12 @@ func recordsOf(docs []document, keys wirev1.Keys, remove bool) ([]policies.Recor
 }
 
 // publish writes the records one after the other and waits for each to be acknowledged.
-func publish(ctx context.Context, client *bus.Client, topic string, records []policies.Record) error {
+func publish(ctx context.Context, client *bus.Client, topic string, records []policytopic.Record) error {
 	// An acknowledgement may come a moment before its place is free again: hence two.
 	writer := bus.NewWriter(client, bus.WriterConfig{Depth: map[string]int{topic: 2}})
 	defer writer.Close()
 	for _, r := range records {
-		if err := policies.Publish(ctx, writer, topic, r); err != nil {
+		if _, err := policytopic.Publish(ctx, writer, topic, r); err != nil {
 			return fmt.Errorf("%w; apply again, which repeats nothing that is in force already", err)
 		}
 	}

@@ -1,10 +1,7 @@
 package server
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,79 +9,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/weirproxy/weir/test/k8s/cluster"
 	"github.com/weirproxy/weir/test/k8s/crd"
 )
 
-// cluster is a kube-apiserver with the definition of QuotaPolicy.
-type cluster struct {
-	client     client.Client
-	config     *rest.Config
-	kubectl    string
-	kubeconfig string
-}
-
-// start runs a kube-apiserver and etcd until the test ends.
-func start(t *testing.T) *cluster {
-	t.Helper()
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: make test-k8s sets it")
-	}
-	env := &envtest.Environment{
-		CRDDirectoryPaths: []string{crd.Dir}, ErrorIfCRDPathMissing: true, BinaryAssetsDirectory: assets,
-	}
-	config, err := env.Start()
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := env.AddUser(envtest.User{Name: "tester", Groups: []string{"system:masters"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := user.KubeConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return &cluster{c, config, filepath.Join(assets, "kubectl"), file}
-}
-
-// run runs kubectl and returns what it prints.
-func (c *cluster) run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, c.kubectl, append([]string{"--kubeconfig", c.kubeconfig}, args...)...)
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Dir(c.kubeconfig)) // its cache of discovery
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-func (c *cluster) must(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := c.run(t.Context(), args...)
-	if err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
-}
+type server struct{ *cluster.Cluster }
 
 // One server for all, as its start takes seconds.
 func TestQuotaPolicy(t *testing.T) {
-	c := start(t)
+	c := server{cluster.Start(t, cluster.Options{CRDs: []string{crd.Dir}})}
 	t.Run("table", c.table)
 	t.Run("names", c.names)
 	t.Run("explain", c.explain)
@@ -93,7 +28,7 @@ func TestQuotaPolicy(t *testing.T) {
 }
 
 // The rows of the shared table, put to the server with strict field validation, as kubectl does.
-func (c *cluster) table(t *testing.T) {
+func (c server) table(t *testing.T) {
 	table, err := crd.LoadTable()
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +40,7 @@ func (c *cluster) table(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = c.client.Create(t.Context(), &unstructured.Unstructured{Object: doc}, client.DryRunAll, client.FieldValidation("Strict"))
+			err = c.Client.Create(t.Context(), &unstructured.Unstructured{Object: doc}, client.DryRunAll, client.FieldValidation("Strict"))
 			if (err != nil) != (r.Refused != "") {
 				t.Fatalf("got %v, want %q", err, r.Refused)
 			}
@@ -117,8 +52,8 @@ func (c *cluster) table(t *testing.T) {
 }
 
 // Neither the short name nor any other means another resource too.
-func (c *cluster) names(t *testing.T) {
-	d, err := discovery.NewDiscoveryClientForConfig(c.config)
+func (c server) names(t *testing.T) {
+	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +85,7 @@ func (c *cluster) names(t *testing.T) {
 }
 
 // kubectl explain shows the fields with the documentation of their types.
-func (c *cluster) explain(t *testing.T) {
+func (c server) explain(t *testing.T) {
 	for path, want := range map[string]string{
 		"qpol":                        "QuotaPolicy holds the quotas of one or more targets",
 		"qpol.spec":                   "whose requests are counted",
@@ -159,7 +94,7 @@ func (c *cluster) explain(t *testing.T) {
 		"qpol.spec.limits.mode":       "Shadow (counted",
 		"qpol.status.pods":            "how many pods enforce observedGeneration",
 	} {
-		out := strings.Join(strings.Fields(c.must(t, "explain", path)), " ")
+		out := strings.Join(strings.Fields(c.Kubectl(t, "explain", path)), " ")
 		if !strings.Contains(out, want) {
 			t.Errorf("kubectl explain %s does not say %q:\n%s", path, want, out)
 		}
@@ -170,16 +105,16 @@ func (c *cluster) explain(t *testing.T) {
 }
 
 // The example policies apply as they are.
-func (c *cluster) examples(t *testing.T) {
+func (c server) examples(t *testing.T) {
 	files, err := filepath.Glob("../../../examples/policies/*.yaml")
 	if err != nil || len(files) < 5 {
 		t.Fatal(files, err)
 	}
 	for _, namespace := range []string{"shop", "billing"} {
-		_, _ = c.run(t.Context(), "create", "namespace", namespace)
+		_, _ = c.TryKubectl(t, "create", "namespace", namespace)
 	}
 	for _, f := range files {
-		if out, err := c.run(t.Context(), "apply", "--dry-run=server", "-f", f); err != nil {
+		if out, err := c.TryKubectl(t, "apply", "--dry-run=server", "-f", f); err != nil {
 			t.Errorf("%s: %s", f, out)
 		}
 	}
@@ -187,7 +122,7 @@ func (c *cluster) examples(t *testing.T) {
 
 // Status is a subresource: who writes the spec does not write it, and the other way round; kubectl get
 // shows it.
-func (c *cluster) status(t *testing.T) {
+func (c server) status(t *testing.T) {
 	table, err := crd.LoadTable()
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +133,7 @@ func (c *cluster) status(t *testing.T) {
 	}
 	doc["status"] = map[string]any{"targets": "forged"}
 	p := &unstructured.Unstructured{Object: doc}
-	if err := c.client.Create(t.Context(), p); err != nil {
+	if err := c.Client.Create(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, _ := unstructured.NestedMap(p.Object, "status"); status["targets"] == "forged" {
@@ -207,8 +142,8 @@ func (c *cluster) status(t *testing.T) {
 	const status = `{"spec":{"unknownClients":"Refuse"},"status":{"observedGeneration":1,"targets":"Service/orders","limits":"all","pods":{"enforcing":2,"total":3,"ratio":"2/3","withoutSidecar":1,"withoutSidecarNames":["orders-x"]},"conditions":[
 		{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-11-30T00:00:00Z","observedGeneration":1},
 		{"type":"Programmed","status":"False","reason":"PartiallyProgrammed","message":"2 of 3 pods","lastTransitionTime":"2026-11-30T00:00:00Z","observedGeneration":1}]}}`
-	c.must(t, "patch", "qpol", "orders", "--subresource=status", "--type=merge", "-p", status)
-	lines := strings.Split(strings.TrimSpace(c.must(t, "get", "weir")), "\n") // by the category
+	c.Kubectl(t, "patch", "qpol", "orders", "--subresource=status", "--type=merge", "-p", status)
+	lines := strings.Split(strings.TrimSpace(c.Kubectl(t, "get", "weir")), "\n") // by the category
 	if len(lines) != 2 {
 		t.Fatal(lines)
 	}
@@ -218,7 +153,7 @@ func (c *cluster) status(t *testing.T) {
 	if got := strings.Fields(lines[1]); !slices.Equal(got[:6], []string{"orders", "Service/orders", "all", "Accepted", "PartiallyProgrammed", "2/3"}) {
 		t.Error(got)
 	}
-	if got := c.must(t, "get", "qpol", "orders", "-o", "jsonpath={.spec.unknownClients} {.metadata.generation}"); got != "Shared 1" {
+	if got := c.Kubectl(t, "get", "qpol", "orders", "-o", "jsonpath={.spec.unknownClients} {.metadata.generation}"); got != "Shared 1" {
 		t.Errorf("a status patch changed the spec: %q", got)
 	}
 }

@@ -3,28 +3,24 @@ package status
 import (
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/bus"
+	"github.com/weirproxy/weir/internal/statustopic"
 )
 
 const (
 	// Stale is the silence after which a pod no longer counts as live.
-	Stale = 30 * time.Second
+	Stale = statustopic.Stale
 	// Forget is the silence after which a pod's record is tombstoned.
 	Forget  = time.Hour
 	maxPods = 200_000
 )
 
-// Book is what weir.status says, as a pure state machine: times are a monotonic clock's. A record's
-// age is measured against the newest append time seen, so no wall clock enters it. Not safe for
+// Book is what weir.status says, as a pure state machine: times are a monotonic clock's. Not safe for
 // concurrent use.
 type Book struct {
 	fingerprint uint32
 	pods        map[string]*pod
-	newest      time.Time     // append time
-	at          time.Duration // monotonic time of receipt of newest
+	clock       statustopic.Clock
 
 	// Skipped counts records that are none of this installation's, and those beyond the bound.
 	Skipped uint64
@@ -42,17 +38,15 @@ func NewBook(fingerprint uint32) *Book {
 
 // Apply takes one record; it reports whether a pod came, went or changed its targets.
 func (b *Book) Apply(m bus.Message, now time.Duration) (changed bool) {
-	if m.Appended.After(b.newest) {
-		b.newest, b.at = m.Appended, now
-	}
+	b.clock.Heard(m.Appended, now)
 	key := string(m.Key)
 	if m.Value == nil {
 		_, known := b.pods[key]
 		delete(b.pods, key)
 		return known
 	}
-	var s wirev1.PodStatus
-	if err := proto.Unmarshal(m.Value, &s); err != nil || s.KeyFingerprint != b.fingerprint || s.Pod != key || key == "" {
+	s, err := statustopic.Decode(m)
+	if err != nil || s.KeyFingerprint != b.fingerprint {
 		b.Skipped++
 		return false
 	}
@@ -84,7 +78,7 @@ func equal(a, b []string) bool {
 }
 
 func (b *Book) age(p *pod, now time.Duration) time.Duration {
-	return b.newest.Sub(p.appended) + (now - b.at)
+	return b.clock.Age(p.appended, now)
 }
 
 // Live returns the live pods of each target that has any.

@@ -16,6 +16,18 @@ import (
 	"github.com/weirproxy/weir/internal/policy"
 )
 
+// AnnotationError is an annotation that cannot be met: the mistake of the pod's author, and nobody else's.
+type AnnotationError struct {
+	Annotation string
+	Err        error
+}
+
+// Error names the annotation.
+func (e *AnnotationError) Error() string { return "annotation " + e.Annotation + ": " + e.Err.Error() }
+
+// Unwrap is what is wrong with it.
+func (e *AnnotationError) Unwrap() error { return e.Err }
+
 // choices are what holds for one pod: the settings, with what its annotations may choose.
 type choices struct {
 	listen    string // as the sidecar is told
@@ -43,7 +55,7 @@ func (e *Engine) choose(pod *corev1.PodTemplateSpec, s Subject) (choices, error)
 	var errs []error
 	check := func(annotation string, err error) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("annotation %s: %w", annotation, err))
+			errs = append(errs, &AnnotationError{annotation, err})
 		}
 	}
 	var err error

@@ -25,4 +25,5 @@ const (
 	Duration  = "duration"
 	Attempt   = "attempt"
 	Signal    = "signal"
+	Outcome   = "outcome"
 )

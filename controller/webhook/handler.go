@@ -1,0 +1,176 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weirproxy/weir/internal/inject"
+	"github.com/weirproxy/weir/internal/log"
+)
+
+// maxReviews is how many reviews are worked on at a time; others wait for their caller's patience. It bounds the
+// memory that whoever reaches the port can take.
+const maxReviews = 16
+
+// lookTimeout bounds what the cluster is asked, well within the webhook's timeoutSeconds.
+const lookTimeout = 2 * time.Second
+
+// Handler answers admission reviews. Make it with NewHandler; it is safe for concurrent use.
+type Handler struct {
+	engine  func() *inject.Engine
+	cluster Cluster
+	metrics *Metrics
+	log     *zap.Logger
+	places  chan struct{}
+}
+
+// NewHandler makes a handler that injects by the engine of the moment.
+func NewHandler(engine func() *inject.Engine, cluster Cluster, m *Metrics, logger *zap.Logger) *Handler {
+	return &Handler{engine: engine, cluster: cluster, metrics: m, log: logger, places: make(chan struct{}, maxReviews)}
+}
+
+// ServeHTTP answers one review. What is none gets a 4xx, which kube-apiserver treats by the failure policy.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	select {
+	case h.places <- struct{}{}:
+		defer func() { <-h.places }()
+	case <-r.Context().Done():
+		return
+	}
+	request, err := readReview(w, r)
+	if bad := (badReview{}); errors.As(err, &bad) {
+		h.metrics.reviewed(outcomeBad, time.Since(start))
+		http.Error(w, bad.reason, bad.code)
+		return
+	}
+	a := h.answer(r.Context(), request)
+	h.metrics.reviewed(a.outcome, time.Since(start))
+	h.say(request, a)
+	if err := write(w, a.response(request)); err != nil {
+		h.log.Debug("the answer to a review was not read", zap.Error(err))
+	}
+}
+
+// answer is what became of one pod.
+type answer struct {
+	outcome  string
+	reason   string
+	patch    []byte
+	warnings []string
+}
+
+func failed(err error) answer {
+	return answer{outcome: outcomeFailed, reason: err.Error(),
+		warnings: []string{"the pod is created without weir-sidecar, so no quota counts it: " + err.Error()}}
+}
+
+// answer decides on one request.
+func (h *Handler) answer(ctx context.Context, request *admissionv1.AdmissionRequest) answer {
+	if request.Resource != (metav1.GroupVersionResource{Version: "v1", Resource: "pods"}) ||
+		request.SubResource != "" || request.Operation != admissionv1.Create {
+		return answer{outcome: outcomeSkipped, reason: "it is no new pod; let the webhook's rules name CREATE of v1 pods only"}
+	}
+	pod, meta, err := podOf(request)
+	if err != nil {
+		return failed(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	around, err := h.cluster.Around(ctx, request.Namespace)
+	if err != nil {
+		return failed(err)
+	}
+	subject := inject.Subject{Namespace: request.Namespace, NamespaceLabel: around.Label, Services: around.Services}
+	subject.OwnerKind, subject.OwnerName = inject.OwnerOf(meta)
+	out, err := h.engine().Inject(pod, subject)
+	if mistake := (*inject.AnnotationError)(nil); errors.As(err, &mistake) {
+		return answer{outcome: outcomeRefused, reason: err.Error()}
+	} else if err != nil {
+		return failed(err)
+	}
+	return decided(request, pod, out, asked(meta, around.Label))
+}
+
+func podOf(request *admissionv1.AdmissionRequest) (pod map[string]any, meta metav1.ObjectMeta, err error) {
+	if pod, err = decodeObject(request.Object.Raw); err != nil {
+		return nil, meta, err
+	}
+	var v struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(request.Object.Raw, &v); err != nil {
+		return nil, meta, fmt.Errorf("decode the pod's metadata: %w", err)
+	}
+	return pod, v.Metadata, nil
+}
+
+// asked reports whether a label, right or wrong, asks for a sidecar.
+func asked(meta metav1.ObjectMeta, namespaceLabel string) bool {
+	if own, ok := meta.Labels[inject.Label]; ok {
+		return own != inject.Disabled
+	}
+	return namespaceLabel == inject.Enabled
+}
+
+// decided is the answer for an engine's outcome. Whoever asked for a sidecar and gets none is told why.
+func decided(request *admissionv1.AdmissionRequest, pod map[string]any, out inject.Outcome, asked bool) answer {
+	a := answer{outcome: outcomeInjected, reason: out.Reason, warnings: out.Notes}
+	if out.Action == inject.Skipped {
+		a.outcome = outcomeSkipped
+		if asked {
+			a.warnings = append([]string{"the pod gets no weir-sidecar: " + out.Reason}, out.Notes...)
+		}
+		return a
+	}
+	before, err := decodeObject(request.Object.Raw)
+	if err == nil {
+		a.patch, err = patchFrom(before, pod)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if a.patch == nil {
+		a.outcome = outcomeUnchanged
+	}
+	return a
+}
+
+// response is the answer as kube-apiserver reads it.
+func (a answer) response(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	out := &admissionv1.AdmissionResponse{
+		UID: request.UID, Allowed: a.outcome != outcomeRefused, Warnings: warnings(a.warnings),
+		AuditAnnotations: map[string]string{"outcome": a.outcome, "reason": line(a.reason, maxWarning)},
+	}
+	if !out.Allowed {
+		out.Result = &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden,
+			Reason: metav1.StatusReasonForbidden, Message: line(a.reason, 4*maxWarning)}
+	}
+	if a.patch != nil {
+		kind := admissionv1.PatchTypeJSONPatch
+		out.Patch, out.PatchType = a.patch, &kind
+	}
+	return out
+}
+
+// say logs what a person should know of: what failed, and at debug all else.
+func (h *Handler) say(request *admissionv1.AdmissionRequest, a answer) {
+	name := request.Name
+	if name == "" {
+		name = "(not named yet)"
+	}
+	fields := []zap.Field{zap.String(log.Pod, request.Namespace+"/"+name), zap.String(log.Outcome, a.outcome), zap.String(log.Reason, a.reason)}
+	if a.outcome == outcomeFailed {
+		h.log.Warn("a pod is admitted without its sidecar", fields...)
+		return
+	}
+	h.log.Debug("reviewed a pod", fields...)
+}

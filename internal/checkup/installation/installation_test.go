@@ -1,0 +1,314 @@
+package installation
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	wirev1 "github.com/weirproxy/weir/api/wire/v1"
+	"github.com/weirproxy/weir/internal/bus"
+	"github.com/weirproxy/weir/internal/checkup"
+	"github.com/weirproxy/weir/internal/policy"
+)
+
+// says makes Redis tell this of itself.
+func (w *world) says(info string) {
+	w.redis.Server().Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+		if cmd != "INFO" {
+			return false
+		}
+		c.WriteBulk(strings.ReplaceAll(info, " ", "\r\n"))
+		return true
+	})
+}
+
+const goodRedis = "redis_version:7.0.15 role:master maxmemory:0 maxmemory_policy:noeviction aof_enabled:1"
+
+// set changes a topic's setting.
+func (w *world) set(topic, name, value string) {
+	w.t.Helper()
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	r := kmsg.NewIncrementalAlterConfigsRequestResource()
+	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, topic
+	c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+	c.Name, c.Op, c.Value = name, kmsg.IncrementalAlterConfigOpSet, &value
+	r.Configs = append(r.Configs, c)
+	req.Resources = append(req.Resources, r)
+	p := w.producer()
+	defer p.Close()
+	_, err := req.RequestWith(w.t.Context(), p)
+	w.must(err)
+}
+
+// Each way to be broken is found, with what to do about it, and is found no more once that is done.
+func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
+	w := newWorld(t).begin()
+	w.says(goodRedis)
+	if r := check(t, w.config()); r.Result != checkup.OK || r.Skipped > 0 {
+		t.Fatalf("a healthy installation:\n%s", text(r))
+	}
+	refreshed := func() { w.status(nil) }
+	steadily := func() { w.ownerSays(nil) }
+	for _, tt := range []struct {
+		name        string
+		breaks      func()
+		check       string
+		level       checkup.Level
+		text, fix   string
+		mends       func()
+		leavesOther bool // other checks may find something too
+	}{
+		{"a topic setting that loses counts", func() { w.set("weir.usage", "retention.ms", "60000") }, "kafka.topics", checkup.Failed,
+			"topic weir.usage: retention.ms is 60000, want 600000", "topics ensure", w.ensure, false},
+		{"a topic setting that costs", func() { w.set("weir.decisions", "segment.ms", "9000000") }, "kafka.topics", checkup.Warning,
+			"segment.ms is 9000000, want 60000", "topics ensure", w.ensure, false},
+		{"a topic is gone", func() { w.must(w.kafka.Cluster().DeleteTopic("weir.status")) }, "kafka.topics", checkup.Failed,
+			"topic weir.status: does not exist", "topics ensure", func() { w.ensure(); w.status(nil) }, true},
+		{"another identity key", func() { w.install(func(i *wirev1.Installation) { i.KeyFingerprint++ }) }, "kafka.installation", checkup.Failed,
+			"the file that was given", "same identityKeyFile", func() { w.install(nil) }, true},
+		{"another number of partitions", func() { w.install(func(i *wirev1.Installation) { i.Partitions = 16 }) }, "kafka.installation", checkup.Failed,
+			"began with 16 partitions, the topic of usage has 2", "16 partitions again", func() { w.install(nil) }, true},
+		{"topics made anew", func() { w.install(func(i *wirev1.Installation) { i.UsageTopicId = make([]byte, 16) }) }, "kafka.installation", checkup.Warning,
+			"made anew", "restart weir-aggregator", func() { w.install(nil) }, false},
+		{"Redis drops counters", func() { w.says(strings.NewReplacer(":0", ":1048576", "noeviction", "allkeys-lru").Replace(goodRedis)) }, "redis.settings", checkup.Warning,
+			"maxmemory-policy allkeys-lru", "noeviction", func() { w.says(goodRedis) }, false},
+		{"an old Redis", func() { w.says(strings.Replace(goodRedis, "7.0.15", "6.0.16", 1)) }, "redis.reachable", checkup.Failed,
+			"is Redis 6.0.16", "6.2", func() { w.says(goodRedis) }, false},
+		{"a replica", func() { w.says(strings.Replace(goodRedis, "master", "slave", 1)) }, "redis.reachable", checkup.Failed,
+			"replica", "master", func() { w.says(goodRedis) }, false},
+		{"Redis tells nothing", func() { w.says("") }, "redis.settings", checkup.Skipped,
+			"does not tell", "by hand", func() { w.says(goodRedis) }, false},
+		{"a partition without an owner", func() { w.ownerSays(func(p int32, _ *wirev1.Header) bool { return p != 1 }) }, "owners", checkup.Failed,
+			"partition 1: the owner weir-aggregator-0 is silent since", "start weir-aggregator", steadily, false},
+		{"an owner with another key", func() {
+			w.ownerSays(func(_ int32, h *wirev1.Header) bool { h.KeyFingerprint++; return true })
+		}, "owners", checkup.Failed, "partitions 0-1: the owner weir-aggregator-0 has another identity key", "same identityKeyFile", steadily, false},
+		{"two owners", func() {
+			w.ownerSays(func(_ int32, h *wirev1.Header) bool {
+				if h.Sequence%2 == 0 {
+					h.Epoch, h.Instance = 9, "weir-aggregator-1"
+				}
+				return true
+			})
+		}, "owners", checkup.Failed, "two owners: weir-aggregator-0 still decides after weir-aggregator-1", "older", func() {
+			w.ownerSays(func(_ int32, h *wirev1.Header) bool { h.Epoch, h.Instance = 9, "weir-aggregator-1"; return true })
+		}, false},
+		{"a silent sidecar", func() { w.statusOfAge(20*time.Minute, func(s *wirev1.PodStatus) { s.Pod = "shop/lost" }) }, "sidecars.live", checkup.Warning,
+			"1 sidecar silent for more than 30s: shop/lost (20m0s)", "log", func() { w.write("weir.status", 0, "shop/lost", nil, 0) }, false},
+		{"a degraded sidecar", func() {
+			w.status(func(s *wirev1.PodStatus) { s.Degraded, s.Reasons = true, []string{"decisions are stale"} })
+		}, "sidecars.live", checkup.Warning, "1 sidecar degraded: decisions are stale (shop/orders-a)", "failure mode", refreshed, false},
+		{"a sidecar that is not ready", func() {
+			w.status(func(s *wirev1.PodStatus) { s.Ready, s.Reasons = false, []string{"no policies yet"} })
+		}, "sidecars.live", checkup.Warning, "1 sidecar not ready: no policies yet", "failure mode", refreshed, false},
+		{"a sidecar with another key", func() { w.status(func(s *wirev1.PodStatus) { s.KeyFingerprint++ }) }, "sidecars.live", checkup.Failed,
+			"1 sidecar has another identity key", "restart", refreshed, false},
+		{"no sidecar", func() { w.write("weir.status", 0, ordersPod, nil, 0) }, "sidecars.live", checkup.Warning,
+			"no sidecar has reported", "weir inject", refreshed, true},
+		{"an older sidecar", func() { w.status(func(s *wirev1.PodStatus) { s.ProgramVersion = "v1.0.0" }) }, "sidecars.versions", checkup.Warning,
+			`1 sidecar of version "v1.0.0", this program is of "v1.2.3": shop/orders-a`, "restart", refreshed, false},
+		{"a target without a policy", func() {
+			w.status(func(s *wirev1.PodStatus) {
+				s.Pod, s.Targets, s.Policies = "shop/carts-a", []string{"shop/Deployment/carts"}, nil
+			})
+		}, "sidecars.policies", checkup.Warning, "no policy for shop/Deployment/carts", "QuotaPolicy", func() { w.write("weir.status", 0, "shop/carts-a", nil, 0) }, false},
+		{"a policy that no sidecar has", func() {
+			w.publish(policy.OriginCLI, strings.NewReplacer("name: orders, ", "name: carts, ", "name: orders}", "name: carts}").Replace(orders))
+		}, "policies.in-force", checkup.Warning, "policy cli/shop/carts: no live sidecar has its target shop/Service/carts", "label the namespace",
+			func() { w.write("weir.policies", 0, "cli/shop/carts", nil, 0) }, false},
+		{"an invalid policy", func() { w.write("weir.policies", 0, "cli/shop/bad", []byte("no policy"), 0) }, "policies.valid", checkup.Failed,
+			"policy cli/shop/bad: version", "correct it", func() { w.write("weir.policies", 0, "cli/shop/bad", nil, 0) }, false},
+		{"a record of another program", func() { w.write("weir.policies", 0, "else", []byte("x"), 0) }, "policies.valid", checkup.Warning,
+			"1 record that", "find who", nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.breaks()
+			r := check(t, w.config())
+			f, ok := found(r, tt.check, tt.level)
+			if !ok || !strings.Contains(f.Text, tt.text) || !strings.Contains(f.Fix, tt.fix) {
+				t.Errorf("want %s of %s with %q and fix %q:\n%s", tt.level, tt.check, tt.text, tt.fix, text(r))
+			}
+			for _, other := range r.Findings {
+				if !tt.leavesOther && other.Check != tt.check && other.Level != checkup.OK {
+					t.Errorf("%s says %s too: %s", other.Check, other.Level, other.Text)
+				}
+			}
+			if tt.mends == nil {
+				return
+			}
+			tt.mends()
+			if r := check(t, w.config()); r.Result != checkup.OK {
+				t.Errorf("mended, and still:\n%s", text(r))
+			}
+		})
+	}
+}
+
+// CASE 25: a policy counts as enforced only where every live sidecar says so.
+func TestCase25PolicyNotInForceIsSaidWithTheSidecars(t *testing.T) {
+	w := newWorld(t).begin()
+	w.says(goodRedis)
+	w.status(func(s *wirev1.PodStatus) { s.Pod = "shop/orders-b" })
+	newest := w.publish(policy.OriginCLI, strings.Replace(orders, "100", "200", 1))
+	old := w.policy
+	w.policy = newest
+	w.status(nil)
+	f, ok := found(check(t, w.config()), "policies.in-force", checkup.Failed)
+	if !ok || !strings.Contains(f.Text, "1 of 2 live sidecars enforce version") || !strings.Contains(f.Text, "shop/orders-b (has version") {
+		t.Errorf("%+v; old version %d", f, old)
+	}
+	w.status(func(s *wirev1.PodStatus) {
+		s.Pod, s.Policies = "shop/orders-b", []*wirev1.AppliedPolicy{{Key: "cli/shop/orders", Version: old, Seen: newest, Error: "spec.limits[0]: unknown field"}}
+	})
+	r := check(t, w.config())
+	if f, ok := found(r, "policies.valid", checkup.Failed); !ok || !strings.Contains(f.Text, "refused by sidecars: spec.limits[0]: unknown field (shop/orders-b)") {
+		t.Errorf("a refusal: %s", text(r))
+	}
+	w.status(func(s *wirev1.PodStatus) { s.Pod = "shop/orders-b" })
+	if r := check(t, w.config()); r.Result != checkup.OK {
+		t.Errorf("all have it:\n%s", text(r))
+	}
+}
+
+func TestOneNameOfTwoOriginsIsSaid(t *testing.T) {
+	w := newWorld(t).begin()
+	w.says(goodRedis)
+	kube := w.publish(policy.OriginKube, orders)
+	w.status(func(s *wirev1.PodStatus) {
+		s.Policies = append(s.Policies, &wirev1.AppliedPolicy{Key: "kube/shop/orders", Version: kube, Seen: kube})
+	})
+	f, ok := found(check(t, w.config()), "policies.valid", checkup.Warning)
+	if !ok || !strings.Contains(f.Text, "kube/shop/orders is in force, not cli/shop/orders") || !strings.Contains(f.Fix, "weir apply --delete") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// DESIGN 4 and 6: long windows ask for a file in Redis, calendars for retention in Kafka.
+func TestLongLimitsAskForMoreOfKafkaAndRedis(t *testing.T) {
+	w := newWorld(t).begin()
+	daily := strings.Replace(orders, ordersLimit, "rates: [{limit: 100, period: Day, algorithm: Calendar}]", 1)
+	w.policy = w.publish(policy.OriginCLI, daily)
+	w.status(nil)
+	w.says(strings.Replace(goodRedis, "aof_enabled:1", "aof_enabled:0", 1))
+	r := check(t, w.config())
+	if f, ok := found(r, "redis.settings", checkup.Warning); !ok || !strings.Contains(f.Text, "limit shop/orders/all counts over an hour or more") || !strings.Contains(f.Fix, "appendonly yes") {
+		t.Errorf("persistence:\n%s", text(r))
+	}
+	if f, ok := found(r, "retention", checkup.Warning); !ok || !strings.Contains(f.Text, "keeps reports for 10m0s") || !strings.Contains(f.Fix, "retention.ms=3600000") {
+		t.Errorf("retention:\n%s", text(r))
+	}
+	w.says(goodRedis)
+	w.set("weir.usage", "retention.ms", "3600000")
+	if r := check(t, w.config()); r.Result != checkup.OK {
+		t.Errorf("mended:\n%s", text(r))
+	}
+}
+
+// A user of Redis with the rights of an aggregator's, and no more, gets the rest checked.
+func TestRedisThatMayNotBeAskedIsSkippedInPart(t *testing.T) {
+	w := newWorld(t).begin()
+	w.redis.Server().Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+		if cmd != "INFO" {
+			return false
+		}
+		c.WriteError("NOPERM User weir has no permissions to run the 'info' command")
+		return true
+	})
+	r := check(t, w.config())
+	if f, ok := found(r, "redis.settings", checkup.Skipped); !ok || !strings.Contains(f.Fix, "+info") || r.Result != checkup.OK {
+		t.Errorf("%s", text(r))
+	}
+	w.redis.Server().Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+		if cmd != "EVALSHA" {
+			return false
+		}
+		c.WriteError("NOPERM User weir has no permissions to run the 'evalsha' command")
+		return true
+	})
+	if f, ok := found(check(t, w.config()), "redis.reachable", checkup.Failed); !ok || !strings.Contains(f.Text, "the script does not run") || !strings.Contains(f.Fix, "+evalsha") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestNothingIsNamed(t *testing.T) {
+	r := check(t, Config{Version: ownVersion})
+	if r.Result != checkup.OK || r.Skipped != len(New(Config{}).All()) {
+		t.Errorf("all is skipped:\n%s", text(r))
+	}
+}
+
+// What is away fails once; what needs it is skipped and takes no time.
+func TestWhatIsAwayFailsOnceWithAFix(t *testing.T) {
+	w := newWorld(t).begin()
+	cfg := w.config()
+	cfg.Kafka.Brokers, cfg.Redis.Addresses = []string{"127.0.0.1:1"}, []string{"127.0.0.1:1"}
+	c := New(cfg)
+	defer c.Close()
+	r := checkup.Run(t.Context(), c.All(), time.Second)
+	for _, name := range []string{"kafka.reachable", "redis.reachable"} {
+		if f, ok := found(r, name, checkup.Failed); !ok || !strings.Contains(f.Text, "127.0.0.1:1") || f.Fix == "" {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if r.Failed != 2 || r.Skipped != len(r.Findings)-2 {
+		t.Errorf("the rest is skipped:\n%s", text(r))
+	}
+}
+
+func TestNoTopicsYet(t *testing.T) {
+	w := newWorld(t)
+	r := check(t, w.config())
+	if f, ok := found(r, "kafka.topics", checkup.Failed); !ok || !strings.Contains(f.Fix, "topics ensure") {
+		t.Errorf("%s", text(r))
+	}
+	if f, ok := found(r, "owners", checkup.Skipped); !ok || !strings.Contains(f.Text, "weir.decisions does not exist") {
+		t.Errorf("%s", text(r))
+	}
+}
+
+func TestNoOwnerEver(t *testing.T) {
+	w := newWorld(t).begin()
+	w.ownerSays(func(int32, *wirev1.Header) bool { return false })
+	w.must(w.kafka.Cluster().DeleteTopic("weir.decisions"))
+	w.ensure()
+	f, ok := found(check(t, w.config()), "owners", checkup.Failed)
+	if !ok || !strings.Contains(f.Text, "partitions 0-1: no owner") || !strings.Contains(f.Fix, "start weir-aggregator") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A user without rights gets the command that grants each, and no failure.
+func TestRightsThatAreMissingAreNamedWithTheCommand(t *testing.T) {
+	allow := func(topic string, op kmsg.ACLOperation) kfake.ACL {
+		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
+	}
+	w := newWorld(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "r"),
+		kfake.User("PLAIN", "weir-check", "p", allow("weir.policies", kmsg.ACLOperationRead), allow("weir.usage", kmsg.ACLOperationDescribe),
+			allow("weir.decisions", kmsg.ACLOperationDescribe)))
+	as := func(user, password string) bus.Config {
+		return bus.Config{Brokers: []string{w.kafka.Addr()}, SASL: bus.SASL{Mechanism: "PLAIN", Username: user, PasswordFile: w.file(password)}}
+	}
+	root, err := bus.Dial(t.Context(), as("root", "r"), nopLog())
+	w.must(err)
+	_, err = root.Ensure(t.Context(), bus.Topics{Partitions: partitions}, false)
+	w.must(err)
+	cfg := w.config()
+	cfg.Kafka, cfg.Watch = as("weir-check", "p"), time.Second // the embedded broker refuses a fetch only once it has waited
+	r := check(t, cfg)
+	for name, want := range map[string]string{
+		"kafka.topics": "--operation DescribeConfigs --topic weir.usage", "owners": "--operation Read --topic weir.decisions",
+		"sidecars.live": "--operation Read --topic weir.status",
+	} {
+		f, ok := found(r, name, checkup.Skipped)
+		if !ok || !strings.Contains(f.Fix, want) || !strings.Contains(f.Fix, "--allow-principal User:weir-check") {
+			t.Errorf("%s: want %q:\n%s", name, want, text(r))
+		}
+	}
+	if strings.Contains(text(r), "password") {
+		t.Error("something of the password is printed")
+	}
+}

@@ -1,0 +1,164 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/weirproxy/weir/internal/bus"
+	"github.com/weirproxy/weir/internal/checkup"
+)
+
+// kafka collects what Kafka knows, each fact once.
+type kafka struct {
+	cfg Config
+
+	client   once[*bus.Client]
+	metadata once[*metadata]
+	policies once[*policyFacts]
+	headers  once[*ownerFacts]
+	pods     once[*fleet]
+
+	granted map[string]bool // rights whose command was shown: once is enough
+}
+
+var errNoKafka = errors.New("no Kafka is named")
+
+// What to do.
+const (
+	nameBrokers   = "name the brokers: --kafka-brokers, or kafka.brokers in the file of --config"
+	ensureTopics  = "weir-aggregator topics ensure, with the aggregators' configuration"
+	lookAtBrokers = "run again with a longer --timeout; then the brokers' logs"
+)
+
+// connected returns the client once a broker has answered.
+func (k *kafka) connected(ctx context.Context) (*bus.Client, error) {
+	return k.client.get(ctx, func(ctx context.Context) (*bus.Client, error) {
+		if len(k.cfg.Kafka.Brokers) == 0 {
+			return nil, errNoKafka
+		}
+		conf, reason := k.cfg.Kafka, ""
+		conf.State = func(why string) { reason = why }
+		c, err := bus.Dial(ctx, conf, zap.NewNop())
+		if err != nil && reason != "" {
+			return nil, fmt.Errorf("%s: %w", reason, err)
+		}
+		return c, err
+	})
+}
+
+func (k *kafka) close() {
+	if k.client.fact != nil {
+		_ = k.client.fact.Close()
+	}
+}
+
+// names are the topics' names.
+func (k *kafka) names() bus.Topics { return k.cfg.Topics.WithDefaults() }
+
+// cannot is the finding of a check that lacks a fact: topic could not be used for operation.
+func (k *kafka) cannot(topic, operation string, err error) []checkup.Finding {
+	switch {
+	case errors.Is(err, errNoKafka):
+		return []checkup.Finding{checkup.Skip("", "no Kafka is named")}
+	case k.client.err != nil:
+		return []checkup.Finding{checkup.Skip("", "Kafka does not answer")}
+	case refused(err):
+		return []checkup.Finding{checkup.Skip(k.grant(topic, operation), "this user may not %s topic %s", operation, topic)}
+	case errors.Is(err, bus.ErrNoTopic) && k.metadata.fact != nil && k.metadata.fact.settings == nil: // kafka.topics has said it
+		return []checkup.Finding{checkup.Skip("", "topic %s does not exist", topic)}
+	case errors.Is(err, bus.ErrNoTopic):
+		return []checkup.Finding{checkup.Fail(ensureTopics, "topic %s does not exist", topic)}
+	}
+	return []checkup.Finding{checkup.Fail(lookAtBrokers, "topic %s: %v", topic, err)}
+}
+
+// grant is the command that gives this user a right; "" where it was shown already.
+func (k *kafka) grant(topic, operation string) string {
+	if right := operation + " " + topic; k.granted[right] {
+		return ""
+	} else if k.granted == nil {
+		k.granted = map[string]bool{right: true}
+	} else {
+		k.granted[right] = true
+	}
+	who := k.cfg.Kafka.SASL.Username
+	if who == "" {
+		who = "NAME"
+	}
+	return fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --operation %s --topic %s; docs/check.md has all rights that weir check needs",
+		strings.Join(k.cfg.Kafka.Brokers, ","), who, operation, topic)
+}
+
+// refused reports whether Kafka said that this user may not: its error for a topic, a group or the cluster.
+func refused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "not authorized")
+}
+
+// reachable is the check kafka.reachable.
+func (c *Checks) reachable(ctx context.Context) []checkup.Finding {
+	_, err := c.kafka.connected(ctx)
+	return judgeReachable(c.cfg.Kafka.Brokers, err)
+}
+
+func judgeReachable(brokers []string, err error) []checkup.Finding {
+	named := strings.Join(brokers, ", ")
+	switch {
+	case err == nil:
+		return []checkup.Finding{checkup.Okay("%s answers", named)}
+	case errors.Is(err, errNoKafka):
+		return []checkup.Finding{checkup.Skip(nameBrokers, "%v", err)}
+	}
+	return []checkup.Finding{checkup.Fail("is the address right, is the broker up, may this machine reach it, and do kafka.tls and kafka.sasl fit its listener?",
+		"no broker of %s answers: %v", named, err)}
+}
+
+// metadata is what Kafka says of the topics.
+type metadata struct {
+	// changes are the differences from what they should be; settings is why their settings could not be read.
+	changes  []bus.Change
+	settings error
+	// partitions and ids of usage and decisions.
+	usage, decisions     int32
+	usageID, decisionsID bus.TopicID
+}
+
+// topicsFacts reads metadata. Topics that do not exist have no partitions.
+func (k *kafka) topicsFacts(ctx context.Context) (*metadata, error) {
+	return k.metadata.get(ctx, func(ctx context.Context) (*metadata, error) {
+		client, err := k.connected(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m, names := &metadata{}, k.names()
+		for _, t := range []struct {
+			name  string
+			parts *int32
+			id    *bus.TopicID
+		}{{names.Usage, &m.usage, &m.usageID}, {names.Decisions, &m.decisions, &m.decisionsID}} {
+			if *t.parts, err = client.Partitions(ctx, t.name); err == nil {
+				*t.id, err = client.TopicID(ctx, t.name)
+			}
+			if err != nil && !errors.Is(err, bus.ErrNoTopic) {
+				return nil, fmt.Errorf("topic %s: %w", t.name, err)
+			}
+		}
+		m.changes, m.settings = client.Check(ctx, k.wanted(ctx, m))
+		return m, nil
+	})
+}
+
+// wanted are the topics as they should be: as many partitions as is said, or else as the installation began with.
+func (k *kafka) wanted(ctx context.Context, m *metadata) bus.Topics {
+	t := k.cfg.Topics
+	if t.Partitions == 0 {
+		t.Partitions = m.usage
+		if p, err := k.policyFacts(ctx); err == nil && p.installation != nil {
+			t.Partitions = int32(p.installation.Partitions) //nolint:gosec // Kafka counts partitions in 32 bits
+		}
+	}
+	return t.WithDefaults()
+}

@@ -1,0 +1,96 @@
+package installation
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/weirproxy/weir/internal/bus"
+	"github.com/weirproxy/weir/internal/checkup"
+)
+
+// topics is the check kafka.topics.
+func (c *Checks) topics(ctx context.Context) []checkup.Finding {
+	m, err := c.kafka.topicsFacts(ctx)
+	if err != nil {
+		return c.kafka.cannot(c.kafka.names().Usage, "Describe", err)
+	}
+	if m.settings != nil {
+		return c.kafka.cannot(c.kafka.names().Usage, "DescribeConfigs", m.settings)
+	}
+	return judgeTopics(m.changes)
+}
+
+func judgeTopics(changes []bus.Change) []checkup.Finding {
+	var out []checkup.Finding
+	for _, c := range changes {
+		switch {
+		case c.Setting == "retention.ms" && longer(c.Have, c.Want):
+		case c.Setting == "partitions":
+			out = append(out, checkup.Fail("make the topic anew with so many partitions, or begin a new installation: a counter's total is kept by its partition", "%v", c))
+		case c.Setting == "topic", harmful(c.Setting):
+			out = append(out, checkup.Fail(ensureTopics, "%v", c))
+		default:
+			out = append(out, checkup.Warn(ensureTopics, "%v", c))
+		}
+	}
+	return checkup.OrOkay(out, "the four topics exist with the settings that they should have")
+}
+
+// harmful settings lose counts or policies, or set their times wrong; others cost disk or time.
+func harmful(setting string) bool {
+	return setting == "cleanup.policy" || setting == "message.timestamp.type" || setting == "retention.ms"
+}
+
+// longer reports whether a retention keeps more than is wanted, which does no harm. "-1" is for ever.
+func longer(have, want string) bool {
+	h, err := strconv.ParseInt(have, 10, 64)
+	if err != nil {
+		return false
+	}
+	w, err := strconv.ParseInt(want, 10, 64)
+	return err == nil && (h < 0 || h > w)
+}
+
+const (
+	usageRetention = 10 * time.Minute // as topics ensure makes it
+	hour           = time.Hour
+)
+
+// retention is the check retention: an outage of all aggregators is made good from weir.usage, as far back as that goes.
+func (c *Checks) retention(ctx context.Context) []checkup.Finding {
+	p, err := c.kafka.policyFacts(ctx)
+	if err != nil {
+		return c.kafka.cannot(c.kafka.names().Policies, "Read", err)
+	}
+	m, err := c.kafka.topicsFacts(ctx)
+	if err == nil {
+		err = m.settings
+	}
+	if err != nil {
+		return c.kafka.cannot(c.kafka.names().Usage, "DescribeConfigs", err)
+	}
+	return judgeRetention(c.kafka.names().Usage, retentionOf(c.kafka.names().Usage, m.changes), needsOf(p.set))
+}
+
+// retentionOf is how long a usage topic keeps reports; negative: for ever. Only a difference is told of.
+func retentionOf(topic string, changes []bus.Change) time.Duration {
+	for _, c := range changes {
+		if c.Topic == topic && c.Setting == "retention.ms" {
+			if ms, err := strconv.ParseInt(c.Have, 10, 64); err == nil {
+				return time.Duration(ms) * time.Millisecond
+			}
+		}
+	}
+	return usageRetention
+}
+
+func judgeRetention(topic string, keeps time.Duration, n needs) []checkup.Finding {
+	if n.calendar == "" || keeps < 0 || keeps >= hour {
+		return []checkup.Finding{checkup.Okay("topic %s keeps reports as long as the policies' limits ask for", topic)}
+	}
+	return []checkup.Finding{checkup.Warn(
+		"kafka-configs.sh --alter --entity-type topics --entity-name "+topic+" --add-config retention.ms=3600000, after each weir-aggregator topics ensure, which sets it back",
+		"limit %s counts over a calendar's period, and topic %s keeps reports for %v: an outage of all aggregators that lasts longer loses what was counted in it; 1h or more is advised",
+		n.calendar, topic, keeps)}
+}

@@ -1,0 +1,214 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/internal/policytopic"
+)
+
+// What is in the topic already is not written again: not by the same controller, not by one that was
+// restarted.
+func TestNothingIsWrittenTwice(t *testing.T) {
+	onEach(t, func(t *testing.T, k *kit) {
+		first, stop := k.open()
+		p := mustPublish(t, first, desired(t, "orders", "5", 1))
+		if !p.Known || p.Generation != 1 {
+			t.Errorf("published %+v", p)
+		}
+		end := k.end()
+		if again := mustPublish(t, first, desired(t, "orders", "5", 1)); again.Version != p.Version || k.end() != end {
+			t.Errorf("the same policy was written again: %+v", again)
+		}
+		stop()
+		second, _ := k.open()
+		if again := mustPublish(t, second, desired(t, "orders", "5", 1)); again.Version != p.Version || k.end() != end {
+			t.Errorf("a restarted controller wrote: %+v, the topic ends at %d, not %d", again, k.end(), end)
+		}
+		for _, d := range []Desired{desired(t, "orders", "6", 2), desired(t, "orders", "6", 3)} {
+			if next := mustPublish(t, second, d); next.Version <= p.Version || next.Generation != d.Generation {
+				t.Errorf("generation %d: %+v", d.Generation, next)
+			} else {
+				p = next
+			}
+		}
+		moved := desired(t, "orders", "6", 3)
+		moved.Targets[0].Selector = map[string]string{"app": "orders-2"}
+		if next := mustPublish(t, second, moved); next.Version <= p.Version || next.Generation != 3 {
+			t.Errorf("another selector of the Service: %+v", next)
+		}
+		if err := second.Delete(t.Context(), name("orders")); err != nil {
+			t.Fatal(err)
+		}
+		end = k.end()
+		if err := second.Delete(t.Context(), name("orders")); err != nil || second.Lookup(name("orders")).Known || k.end() != end {
+			t.Errorf("deleted twice: %v, the topic ends at %d, not %d", err, k.end(), end)
+		}
+	})
+}
+
+// What another writer does to the controller's records is told of, and put right by publishing again; what
+// another origin does is told of and left alone.
+func TestWhatOthersWriteIsPutRight(t *testing.T) {
+	onEach(t, func(t *testing.T, k *kit) {
+		topic, _ := k.open()
+		want := mustPublish(t, topic, desired(t, "orders", "5", 1))
+		if b, err := topic.Changes().Next(t.Context()); err != nil || !b.All {
+			t.Fatalf("after the first reading: %v, %v", b, err)
+		}
+		told := func(what string) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if b, err := topic.Changes().Next(ctx); err != nil || !slices.Equal(b.Names, []types.NamespacedName{name("orders")}) {
+				t.Errorf("%s: told of %v, %v", what, b, err)
+			}
+		}
+		k.put("kube/shop/orders", []byte("not the controller's"))
+		told("another writer's record")
+		if p := mustPublish(t, topic, desired(t, "orders", "5", 1)); p.Version <= want.Version+1 || p.Generation != 1 {
+			t.Errorf("put right: %+v", p)
+		}
+		k.put("kube/shop/orders", nil)
+		told("another writer's tombstone")
+		if p := mustPublish(t, topic, desired(t, "orders", "5", 1)); !p.Known {
+			t.Errorf("put right: %+v", p)
+		}
+		k.put("file/shop/orders", []byte("a file's"))
+		told("a file of the same name")
+		end := k.end()
+		p := mustPublish(t, topic, desired(t, "orders", "5", 1))
+		if !slices.Equal(p.Others, []policy.Key{{Origin: policy.OriginFile, Namespace: "shop", Name: "orders"}}) || k.end() != end {
+			t.Errorf("beside a file: %+v", p)
+		}
+	})
+}
+
+// A policy whose object went while no controller ran is found by the next one.
+func TestOrphans(t *testing.T) {
+	onEach(t, func(t *testing.T, k *kit) {
+		k.put("file/shop/of-a-file", []byte("x"))
+		first, stop := k.open()
+		for _, n := range []string{"stays", "gone", "also-gone"} {
+			mustPublish(t, first, desired(t, n, "5", 1))
+		}
+		stop()
+		second, _ := k.open()
+		orphans := second.Orphans(func(n types.NamespacedName) bool { return n == name("stays") })
+		if !slices.Equal(orphans, []types.NamespacedName{name("also-gone"), name("gone")}) {
+			t.Errorf("orphans %v", orphans)
+		}
+		for _, n := range orphans {
+			if err := second.Delete(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := second.Orphans(func(types.NamespacedName) bool { return false }); !slices.Equal(left, []types.NamespacedName{name("stays")}) {
+			t.Errorf("left %v", left)
+		}
+	})
+}
+
+// With another identity key nothing is written: the hashes would match nobody.
+func TestAnotherIdentityKeyIsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, k *kit) {
+		k.installation(k.keys.Fingerprint() + 1)
+		topic, _ := k.open()
+		end := k.end()
+		_, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1))
+		if !errors.Is(err, policytopic.ErrInstallation) || !strings.Contains(err.Error(), "identity key") || k.end() != end {
+			t.Errorf("got %v; the topic ends at %d, not %d", err, k.end(), end)
+		}
+		if w := topic.Waiting(); !strings.Contains(w, "nothing is published") {
+			t.Errorf("readiness says %q", w)
+		}
+		k.installation(k.keys.Fingerprint())
+		k.eventually("the right key's installation is read", func() bool { return topic.Waiting() == "" })
+		mustPublish(t, topic, desired(t, "orders", "5", 1))
+	})
+}
+
+func TestOnlyTheLeaderWrites(t *testing.T) {
+	onEach(t, func(t *testing.T, k *kit) {
+		elected := make(chan struct{})
+		topic, _ := k.open(func(c *Config) { c.Elected = elected })
+		if _, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1)); !errors.Is(err, ErrNotReady) {
+			t.Errorf("a standby published: %v", err)
+		}
+		if w := topic.Waiting(); w != "" {
+			t.Errorf("a warm standby waits for %q", w)
+		}
+		close(elected)
+		mustPublish(t, topic, desired(t, "orders", "5", 1))
+	})
+}
+
+// A policy topic that is deleted and made again holds what the objects say soon after.
+func TestATopicMadeAnewIsWrittenAgain(t *testing.T) {
+	broker := startBroker(t, "")
+	k := newKit(t, broker.Addr())
+	topic, _ := k.open()
+	mustPublish(t, topic, desired(t, "orders", "5", 1))
+	if b, err := topic.Changes().Next(t.Context()); err != nil || !b.All {
+		t.Fatal(b, err)
+	}
+	if err := broker.Cluster().DeleteTopic(k.topics.Policies); err != nil {
+		t.Fatal(err)
+	}
+	k.ensure()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if b, err := topic.Changes().Next(ctx); err != nil || !b.All {
+		t.Fatalf("told of %v, %v", b, err)
+	}
+	k.eventually("the policy is published again", func() bool {
+		p, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1))
+		return err == nil && p.Known && k.end() == p.Version+1
+	})
+}
+
+// Kafka that is away is an error within the bound, said in readiness, and over when it is back.
+func TestKafkaAway(t *testing.T) {
+	cfg := Config{Name: "weir.policies", Log: zap.NewNop()}
+	if _, err := New(cfg).Publish(t.Context(), desired(t, "orders", "5", 1)); !errors.Is(err, ErrNotReady) {
+		t.Errorf("before Run: %v", err)
+	}
+	if w := New(cfg).Waiting(); !strings.Contains(w, "Kafka") {
+		t.Errorf("before Run readiness says %q", w)
+	}
+	broker := startBroker(t, "")
+	k := newKit(t, broker.Addr())
+	topic, _ := k.open(func(c *Config) { c.Timeout = 10 * time.Second })
+	addr := broker.Addr()
+	broker.Close()
+	if _, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1)); err == nil {
+		t.Error("published without Kafka")
+	}
+	k.eventually("readiness says what is away", func() bool { return strings.Contains(topic.Waiting(), addr) })
+	startBroker(t, addr)
+	k.ensure()
+	k.eventually("it is published once Kafka is back", func() bool {
+		p, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1))
+		return err == nil && p.Known && topic.Waiting() == ""
+	})
+}
+
+// A document that no reader would take is not written.
+func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
+	k := newKit(t, startBroker(t, "").Addr())
+	topic, _ := k.open()
+	bad := desired(t, "orders", "5", 1)
+	bad.Targets[0].Name = "shop/Service/another"
+	end := k.end()
+	if _, err := topic.Publish(t.Context(), bad); err == nil || k.end() != end {
+		t.Errorf("published, error %v", err)
+	}
+}

@@ -1,0 +1,91 @@
+package publish
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weirproxy/weir/internal/bus"
+	"github.com/weirproxy/weir/internal/policytopic"
+)
+
+// trouble is why the topic cannot be read or written now, as the bus says it; "" where it can.
+type trouble struct {
+	reading, writing string
+}
+
+func (t *Topic) setTrouble(which *string, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*which = reason
+}
+
+// Waiting says for people what keeps policies from being published, "" where nothing does. A process that
+// merely does not lead waits for nothing.
+func (t *Topic) Waiting() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting()
+}
+
+// waiting is called with t.mu held.
+func (t *Topic) waiting() string {
+	var reasons []string
+	switch {
+	case t.writer == nil:
+		reasons = append(reasons, "Kafka has not answered yet")
+	case !t.read && t.trouble.reading == "":
+		reasons = append(reasons, "the policy topic is not yet read to its end")
+	}
+	for _, r := range []string{t.trouble.reading, t.trouble.writing} {
+		if r != "" && !slices.Contains(reasons, r) {
+			reasons = append(reasons, r)
+		}
+	}
+	if err := t.foreign(); err != nil {
+		reasons = append(reasons, err.Error())
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// foreign is why this process does not fit the installation: with another identity key, what it hashes
+// would match nobody. t.mu is held.
+func (t *Topic) foreign() error {
+	i := t.book.installation
+	if i == nil {
+		return nil
+	}
+	if err := t.cfg.Keys.Check(i.GetKeyFingerprint()); err != nil {
+		return fmt.Errorf("%w: nothing is published: %w; give the controller the identity key that every other program has, or delete the record %q of the policy topic to begin a new installation",
+			policytopic.ErrInstallation, err, policytopic.InstallationKey)
+	}
+	return nil
+}
+
+// mayWrite returns who writes; an error where nothing may be published now.
+func (t *Topic) mayWrite() (*bus.Writer, error) {
+	if !t.leads() {
+		return nil, fmt.Errorf("%w: another replica leads", ErrNotReady)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch err := t.foreign(); {
+	case err != nil:
+		return nil, err
+	case t.writer == nil || !t.read:
+		return nil, fmt.Errorf("%w: %s", ErrNotReady, t.waiting())
+	}
+	return t.writer, nil
+}
+
+func (t *Topic) leads() bool {
+	if t.cfg.Elected == nil {
+		return true
+	}
+	select {
+	case <-t.cfg.Elected:
+		return true
+	default:
+		return false
+	}
+}

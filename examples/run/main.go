@@ -48,6 +48,7 @@ type options struct {
 	example
 	// port of the first Envoy; the others have those that follow. 0: any that are free.
 	port int
+	bin  string // the directory of weir's programs
 	out  io.Writer
 }
 
@@ -59,6 +60,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&policies, "policies", "", "policy `FILE`, in place of the example's; edits are taken up")
 	f.StringVar(&target, "target", "", "`NAMESPACE/KIND/NAME` whose requests are counted, in place of the example's")
 	f.IntVar(&o.port, "port", 8080, "`PORT` of the first Envoy, the others follow; 0: any that are free")
+	f.StringVar(&o.bin, "bin", "bin", "`DIRECTORY` of weir's programs")
 	own := len(args)
 	for i, a := range args {
 		if a == "--" {

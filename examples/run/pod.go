@@ -43,7 +43,7 @@ func (i *installation) pod(ctx context.Context, n int, s service) error {
 		return err
 	}
 	namespace, _, _ := strings.Cut(i.target, "/")
-	if err := i.launch("sidecar-"+s.name, nil, "bin/weir-sidecar", "run", "--kafka-brokers", i.kafka.Addr(), "--identity-key-file", i.key,
+	if err := i.launch("sidecar-"+s.name, nil, i.program("weir-sidecar"), "run", "--kafka-brokers", i.kafka.Addr(), "--identity-key-file", i.key,
 		"--pod-namespace", namespace, "--pod-name", s.name, "--target", i.target,
 		"--listen", "unix://"+p.socket(), "--admin-address", p.adminAddress()); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (i *installation) pod(ctx context.Context, n int, s service) error {
 
 // front renders an Envoy for the pod and starts it.
 func (i *installation) front(ctx context.Context, p *pod, service int) error {
-	text, err := i.output(ctx, "bin/weir", "render", "envoy", "--target", i.target, "--policies", i.policyDir(),
+	text, err := i.output(ctx, i.program("weir"), "render", "envoy", "--target", i.target, "--policies", i.policyDir(),
 		"--check", "unix://"+p.socket(), "--service", loopback(service), "--listener", strings.TrimPrefix(p.url, "http://"), "--admin", p.envoyAdmin)
 	if err != nil {
 		return err

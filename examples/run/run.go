@@ -98,18 +98,20 @@ func (i *installation) stores() (err error) {
 	return os.Symlink(policies, filepath.Join(i.policyDir(), "policy.yaml"))
 }
 
+func (i *installation) program(name string) string { return filepath.Join(i.bin, name) }
+
 func (i *installation) policyDir() string { return filepath.Join(i.dir, "policies") }
 
 // aggregator makes the key and the topics, and starts one aggregator.
 func (i *installation) aggregator(ctx context.Context) error {
 	i.key = filepath.Join(i.dir, "identity.key")
-	if _, err := i.output(ctx, "bin/weir", "key", i.key); err != nil {
+	if _, err := i.output(ctx, i.program("weir"), "key", i.key); err != nil {
 		return err
 	}
-	if _, err := i.output(ctx, "bin/weir-aggregator", "topics", "ensure", "--kafka-brokers", i.kafka.Addr()); err != nil {
+	if _, err := i.output(ctx, i.program("weir-aggregator"), "topics", "ensure", "--kafka-brokers", i.kafka.Addr()); err != nil {
 		return err
 	}
-	return i.launch("aggregator", nil, "bin/weir-aggregator", "run", "--kafka-brokers", i.kafka.Addr(),
+	return i.launch("aggregator", nil, i.program("weir-aggregator"), "run", "--kafka-brokers", i.kafka.Addr(),
 		"--redis-addresses", i.redis.Addr(), "--identity-key-file", i.key, "--policies", i.policyDir(),
 		"--admin-address", "unix://"+filepath.Join(i.dir, "aggregator.sock"))
 }

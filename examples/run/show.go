@@ -68,7 +68,7 @@ func (i *installation) more() error {
 	for _, p := range i.pods {
 		i.sayf("  curl -i -H '%s: you' %s/    # %s\n", clientHeader, p.url, p.name)
 	}
-	i.sayf("  bin/weir explain --sidecar %s --header '%s: you'\n", i.pods[0].adminAddress(), clientHeader)
+	i.sayf("  %s explain --sidecar %s --header '%s: you'\n", i.program("weir"), i.pods[0].adminAddress(), clientHeader)
 	i.sayf("  edit %s: it is in force a second after you save it\n", i.policies)
 	return nil
 }

@@ -1,0 +1,55 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+)
+
+// What an earlier run of a pod left behind counts no more once another run was seen; what is of the present
+// run counts, whichever of kubelet and sidecar is heard first.
+func TestFormerRuns(t *testing.T) {
+	const s = time.Second
+	type step struct {
+		at    time.Duration
+		run   string
+		epoch uint64
+		heard time.Duration
+		want  bool
+	}
+	for name, steps := range map[string][]step{
+		"killed, and silent since": {
+			{0, "A", 1, 0, false}, {20 * s, "B", 1, 12 * s, true}, {29 * s, "B", 1, 12 * s, true},
+		},
+		"killed, and back": {
+			{0, "A", 1, 0, false}, {20 * s, "B", 1, 12 * s, true}, {22 * s, "B", 2, 21 * s, false}, {40 * s, "B", 2, 31 * s, false},
+		},
+		"the sidecar is heard before the kubelet": {
+			{0, "A", 1, 0, false}, {20 * s, "A", 2, 20 * s, false}, {21 * s, "B", 2, 20 * s, false},
+		},
+		"first seen after it was back: it counts from its next heartbeat": {
+			{0, "A", 2, 0, false}, {1 * s, "B", 2, 0, true}, {12 * s, "B", 2, 10 * s, false}, {13 * s, "B", 2, 10 * s, false},
+		},
+		"nothing was heard of the run before": {
+			{0, "A", 0, 0, false}, {20 * s, "B", 1, 20 * s, false},
+		},
+		"runs are not known": {
+			{0, "", 1, 0, false}, {20 * s, "", 1, 12 * s, false},
+		},
+	} {
+		r := runs{}
+		for i, x := range steps {
+			if got := r.former("shop/a", x.run, x.epoch, x.heard, x.at); got != x.want {
+				t.Errorf("%s, step %d: former %v", name, i, got)
+			}
+		}
+	}
+}
+
+func TestRunsThatNobodyAsksForAreForgotten(t *testing.T) {
+	r := runs{}
+	r.former("shop/a", "A", 1, 0, 0)
+	r.former("shop/b", "A", 1, 0, 5*time.Minute)
+	if r.tick(11 * time.Minute); len(r) != 1 || r["shop/b"] == nil {
+		t.Errorf("kept %v", r)
+	}
+}

@@ -28,7 +28,7 @@ type Config struct {
 
 // Report is what a pod's sidecar says of one policy.
 type Report struct {
-	// Version in force, -1 or 0: none; Seen is the newest one seen, Error why that one was refused.
+	// Version in force, -1: none; Seen is the newest one seen, Error why that one was refused.
 	Version, Seen int64
 	Error         string
 	// Generation of the version in force; 0: the sidecar is too old to say it.
@@ -111,7 +111,10 @@ func (f *Fleet) Report(pod, run string, policy types.NamespacedName) (Report, bo
 		return Report{}, false
 	}
 	heard := now - f.book.clock.Age(p.appended, now)
-	a := p.policies[policy]
+	a, listed := p.policies[policy]
+	if !listed {
+		a = applied{version: -1, seen: -1}
+	}
 	return Report{
 		Version: a.version, Seen: a.seen, Error: a.err, Generation: a.generation, Targets: p.targets,
 		Stale: f.book.isStale(p, now), Former: f.runs.former(pod, run, p.epoch, heard, now),

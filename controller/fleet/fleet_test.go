@@ -132,6 +132,9 @@ func TestFleetFollowsTheTopic(t *testing.T) {
 		if !ok || r.Version != 5 || r.Generation != 1 || r.Stale || r.Foreign || r.Former || !slices.Equal(r.Targets, []string{"shop/Service/orders"}) {
 			t.Errorf("report %+v, %v", r, ok)
 		}
+		if r, ok := f.Report("shop/a", "A", shop("unknown")); !ok || r.Version != -1 {
+			t.Errorf("of a policy that the pod does not know: %+v, %v", r, ok)
+		}
 		if _, ok := f.Report("shop/b", "A", shop("orders")); ok {
 			t.Error("a pod that never reported has a report")
 		}

@@ -62,6 +62,26 @@ func (t *Topic) foreign() error {
 	return nil
 }
 
+// failure is an error whose text stays the same while its cause does: it gets into a policy's status, where
+// another text at each attempt would be another status.
+type failure struct {
+	text string
+	err  error
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.err }
+
+// steady gives an error of the writer's the text that the bus has for its cause.
+func (t *Topic) steady(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.trouble.writing == "" {
+		return err
+	}
+	return &failure{"Kafka does not take it: " + t.trouble.writing, err}
+}
+
 // mayWrite returns who writes; an error where nothing may be published now.
 func (t *Topic) mayWrite() (*bus.Writer, error) {
 	if !t.leads() {

@@ -57,7 +57,7 @@ func (t *Topic) write(ctx context.Context, r policytopic.Record, what string) er
 	}
 	version, err := policytopic.Publish(ctx, writer, t.cfg.Name, r)
 	if err != nil {
-		return err
+		return t.steady(err)
 	}
 	t.cfg.Log.Info(what, zap.String(log.Policy, r.Key.String()), zap.Int64(log.PolicyVer, version))
 	return t.wrote(r.Key, version, r.Value)

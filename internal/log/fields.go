@@ -26,4 +26,6 @@ const (
 	Attempt   = "attempt"
 	Signal    = "signal"
 	Outcome   = "outcome"
+	Object    = "object"
+	Until     = "until"
 )

@@ -47,6 +47,16 @@ func Doc(field string) string {
 		return "Secret of the controller's own namespace where the pair is kept in mode SelfManaged, for all replicas."
 	case "Certificates.Service":
 		return "Service is the name of the webhook's Service in the controller's own namespace: the certificate's host."
+	case "Check.IdentityKeyFile":
+		return "IdentityKeyFile is the file of the installation's identity key, to be compared with what the programs have. Empty: theirs are compared with each other only."
+	case "Check.Kafka":
+		return "Kafka is where the topics are."
+	case "Check.Kubernetes":
+		return "Kubernetes is the cluster that weir runs in."
+	case "Check.Redis":
+		return "Redis is where the totals are."
+	case "Check.Topics":
+		return "Topics is how the topics should be, as the aggregators' file has it; with 0 partitions, as many as the installation began with."
 	case "Controller.Admin":
 		return "Admin is the program's own HTTP server, without /metrics."
 	case "Controller.IdentityKeyFile":
@@ -99,6 +109,14 @@ func Doc(field string) string {
 		return "TLS of the connections to brokers."
 	case "Kafka.Topics":
 		return "Topics in use, to be changed where several installations share a Kafka cluster."
+	case "Kubernetes.Context":
+		return "Context is the context of the kubeconfig. Empty: its current one."
+	case "Kubernetes.IstioNamespace":
+		return "IstioNamespace is where istiod and its ConfigMap istio are, if they are."
+	case "Kubernetes.Kubeconfig":
+		return "Kubeconfig is a file that says how to reach kube-apiserver. Empty: that of the environment ($KUBECONFIG), or as a pod in the cluster; where there is neither, Kubernetes is not looked at."
+	case "Kubernetes.Namespace":
+		return "Namespace is the installation's."
 	case "LeaderElection.Enabled":
 		return "Enabled is whether to wait for the lease before writing. Without it only one controller may run."
 	case "LeaderElection.Lease":

@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // Tool is the configuration of the weir commands that talk to an installation.
 type Tool struct {
 	// IdentityKeyFile is the file of the installation's identity key, 32 bytes: values of secret client
@@ -11,3 +13,43 @@ type Tool struct {
 
 // DefaultTool is what holds where neither file nor flag says otherwise.
 func DefaultTool() Tool { return Tool{Kafka: defaultKafka()} }
+
+// Check is what `weir check` looks at: the parts of an installation, each as the programs reach it. What is not
+// named is skipped.
+type Check struct {
+	// IdentityKeyFile is the file of the installation's identity key, to be compared with what the programs
+	// have. Empty: theirs are compared with each other only.
+	IdentityKeyFile string `yaml:"identityKeyFile"`
+	// Kafka is where the topics are.
+	Kafka Kafka `yaml:"kafka"`
+	// Topics is how the topics should be, as the aggregators' file has it; with 0 partitions, as many as the
+	// installation began with.
+	Topics TopicSettings `yaml:"topics"`
+	// Redis is where the totals are.
+	Redis Redis `yaml:"redis"`
+	// Kubernetes is the cluster that weir runs in.
+	Kubernetes Kubernetes `yaml:"kubernetes"`
+}
+
+// Kubernetes is the cluster that weir runs in, if it does.
+type Kubernetes struct {
+	// Kubeconfig is a file that says how to reach kube-apiserver. Empty: that of the environment ($KUBECONFIG), or
+	// as a pod in the cluster; where there is neither, Kubernetes is not looked at.
+	Kubeconfig string `yaml:"kubeconfig" flag:"kubeconfig"`
+	// Context is the context of the kubeconfig. Empty: its current one.
+	Context string `yaml:"context" flag:"context"`
+	// Namespace is the installation's.
+	Namespace string `yaml:"namespace" flag:"namespace"`
+	// IstioNamespace is where istiod and its ConfigMap istio are, if they are.
+	IstioNamespace string `yaml:"istioNamespace" flag:"istio-namespace"`
+}
+
+// DefaultCheck is what holds where neither file nor flag says otherwise.
+func DefaultCheck() Check {
+	return Check{
+		Kafka:      defaultKafka(),
+		Topics:     TopicSettings{Replication: -1},
+		Redis:      Redis{Timeout: 500 * time.Millisecond},
+		Kubernetes: Kubernetes{Namespace: "weir-system", IstioNamespace: "istio-system"},
+	}
+}

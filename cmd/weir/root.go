@@ -12,6 +12,6 @@ func root() *cobra.Command {
 
 Try it with "weir demo": everything on this machine, under load, with a table of what happens.`)
 	r.AddCommand(demoCommand(), validateCommand(), applyCommand(), explainCommand(), topCommand(), simulateCommand(simulate.RunAll), renderCommand(), hashCommand(), keyCommand(),
-		injectCommand(), uninjectCommand(), cli.Version("weir"))
+		injectCommand(), uninjectCommand(), checkCommand(), cli.Version("weir"))
 	return r
 }

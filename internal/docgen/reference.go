@@ -22,13 +22,14 @@ written ` + "`50ms`, `5s`, `1m`" + `. Passwords and keys come from files, never 
 
 // reference is the page of all programs' settings.
 func reference(docs map[string]string) ([]byte, error) {
-	sidecar, aggregator, controller, tool := config.DefaultSidecar(), config.DefaultAggregator(), config.DefaultController(), config.DefaultTool()
+	sidecar, aggregator, controller := config.DefaultSidecar(), config.DefaultAggregator(), config.DefaultController()
+	tool, check := config.DefaultTool(), config.DefaultCheck()
 	var b bytes.Buffer
 	b.WriteString(head)
 	for _, p := range []struct {
 		name   string
 		config any
-	}{{"weir-sidecar", &sidecar}, {"weir-aggregator", &aggregator}, {"weir-controller", &controller}, {"weir apply", &tool}} {
+	}{{"weir-sidecar", &sidecar}, {"weir-aggregator", &aggregator}, {"weir-controller", &controller}, {"weir apply", &tool}, {"weir check", &check}} {
 		typ := reflect.TypeOf(p.config).Elem()
 		fmt.Fprintf(&b, "\n## %s\n", p.name)
 		if err := table(&b, docs, typ, configfile.Fields(p.config)); err != nil {

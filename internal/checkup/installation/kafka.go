@@ -44,7 +44,7 @@ func (k *kafka) connected(ctx context.Context) (*bus.Client, error) {
 		conf.State = func(why string) { reason = why }
 		c, err := bus.Dial(ctx, conf, zap.NewNop())
 		if err != nil && reason != "" {
-			return nil, fmt.Errorf("%s: %w", reason, err)
+			return nil, errors.New(reason) // the error says it too, among others
 		}
 		return c, err
 	})

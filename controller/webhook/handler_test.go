@@ -17,6 +17,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/weirproxy/weir/internal/inject"
 )
@@ -57,12 +58,13 @@ const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"orders-
 	"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"orders-5d8","uid":"u","controller":true}]},
 	"spec":{"aFieldOfTomorrow":{"n":9007199254740993},"containers":[{"name":"envoy","image":"e"},{"name":"app","image":"a"}]}}`
 
+func rawOf(pod string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(pod)} }
+
 // review asks h about a pod's creation.
 func review(t testing.TB, h *Handler, pod string, change ...func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{UID: "1", Namespace: "shop", Operation: admissionv1.Create,
-		Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"}}
-	request.Object.Raw = []byte(pod)
+		Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"}, Object: rawOf(pod)}
 	for _, c := range change {
 		c(request)
 	}

@@ -22,7 +22,7 @@ type server struct {
 	address     string
 	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	handler     http.Handler
-	drain       time.Duration
+	drained     func() <-chan time.Time // asked once reviews may cease
 	log         *zap.Logger
 }
 
@@ -43,7 +43,7 @@ func (s server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	select {
-	case <-time.After(s.drain):
+	case <-s.drained():
 	case err := <-ended:
 		return fmt.Errorf("webhook server: %w", err)
 	}

@@ -71,6 +71,7 @@ test: ## All that CI runs: tools, lint, generated code, unit and whole-system te
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory generate-check
 	@$(MAKE) --no-print-directory test-unit
+	@$(MAKE) --no-print-directory test-obs
 	@$(MAKE) --no-print-directory test-real
 	@$(MAKE) --no-print-directory test-system
 
@@ -89,6 +90,12 @@ test-unit: ## Unit and property tests with -race, fuzz seeds (RUN=regexp PKG=./s
 	$(if $(PKG),,$(GOTEST) -timeout 15m $(if $(RUN),-run '$(RUN)') $(NORACE))
 	$(if $(PKG),,cd tools && $(GO) test ./...)
 	$(if $(PKG),,cd test/k8s && $(GO) test -p 1 ./crd)
+	$(if $(PKG),,cd test/charts && $(GO) test ./...)
+
+.PHONY: test-obs
+test-obs: $(BIN)/promtool ## Alerts, runbooks and the dashboard, by promtool and against the programs' own metrics
+	cd tools/dashboard && $(GO) test ./...
+	cd test/obs && $(GO) test ./...
 
 # Packages whose tests use a real Kafka or Redis where the environment names
 # one, and servers within their own process otherwise.
@@ -140,9 +147,12 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 ##@ Code
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Lint the code and the tools
+lint: $(BIN)/golangci-lint ## Lint the code, the tools and the charts' tests
 	$(BIN)/golangci-lint run ./...
 	cd tools && ../$(BIN)/golangci-lint run --config ../.golangci.yaml ./...
+	cd test/charts && ../../$(BIN)/golangci-lint run --config ../../.golangci.yaml ./...
+	cd tools/dashboard && ../../$(BIN)/golangci-lint run --config ../../.golangci.yaml ./...
+	cd test/obs && ../../$(BIN)/golangci-lint run --config ../../.golangci.yaml ./...
 
 .PHONY: lint-k8s
 lint-k8s: $(BIN)/golangci-lint ## Lint the modules of test-k8s, whose many dependencies lint does not need
@@ -160,13 +170,22 @@ generate: $(BIN)/protogen $(BIN)/protoc-gen-go ## Make generated code anew (api/
 	$(BIN)/protogen -plugin $(BIN)/protoc-gen-go $(PROTOS)
 
 .PHONY: generate-check
-generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen ## Fail if generated code is out of date
+generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen $(BIN)/valuesschema $(BIN)/helm-docs ## Fail if generated code is out of date
 	$(BIN)/protogen -check -plugin $(BIN)/protoc-gen-go $(PROTOS)
 	tools/crds.sh $(BIN)/controller-gen -check
+	tools/charts.sh $(BIN)/valuesschema $(BIN)/helm-docs -check
 
 .PHONY: crds
 crds: $(BIN)/controller-gen ## Make the CRD of charts/weir-crds and the deep copies of its types anew
 	tools/crds.sh $<
+
+.PHONY: charts
+charts: $(BIN)/valuesschema $(BIN)/helm-docs ## Make values.schema.json and README.md of charts/weir anew
+	tools/charts.sh $^
+
+.PHONY: dashboards
+dashboards: ## Make charts/weir/files/dashboards anew, from tools/dashboard
+	cd tools/dashboard && $(GO) run . >weir.json.new && mv weir.json.new ../../charts/weir/files/dashboards/weir.json
 
 # The database of vulnerabilities is fetched at run time, so this is for
 # machines that may reach it, and no part of test.
@@ -179,7 +198,7 @@ include docs.mk
 ##@ Tools and parts
 
 .PHONY: tools
-tools: $(BIN)/golangci-lint $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen ## Build the tools that tools/go.mod pins
+tools: $(BIN)/golangci-lint $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen $(BIN)/helm-docs $(BIN)/valuesschema ## Build the tools that tools/go.mod pins
 
 # What tools/go.mod pins decides when a tool is built anew; Go's cache keeps
 # that cheap for those that did not change.
@@ -194,6 +213,12 @@ $(BIN)/protoc-gen-go: $(TOOLS_PIN)
 
 $(BIN)/controller-gen: $(TOOLS_PIN)
 	$(call BUILD_TOOL,sigs.k8s.io/controller-tools/cmd/controller-gen)
+
+$(BIN)/helm-docs: $(TOOLS_PIN)
+	$(call BUILD_TOOL,github.com/norwoodj/helm-docs/cmd/helm-docs)
+
+$(BIN)/valuesschema: $(TOOLS_PIN) $(wildcard tools/valuesschema/*.go)
+	$(call BUILD_TOOL,./valuesschema)
 
 $(BIN)/protogen: $(TOOLS_PIN) $(wildcard tools/protogen/*.go)
 	$(call BUILD_TOOL,./protogen)
@@ -220,6 +245,12 @@ $(TOOLS)/kafka/.installed: tools/kafka/pom.xml
 .PHONY: redis
 redis: ## Install redis-server with apt if it is not on PATH
 	@$(INSTALL) redis $(TOOLS)
+
+.PHONY: promtool
+promtool: $(BIN)/promtool ## Take promtool out of Prometheus's package, with apt
+
+$(BIN)/promtool: | $(INSTALL)
+	$(INSTALL) promtool $(TOOLS)
 
 # A program, not a library of the tests: the library would bring seven modules into go.mod that nothing
 # else there uses.

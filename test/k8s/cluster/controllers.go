@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func (c *Cluster) StartControllers(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts.Start(t, "kube-controller-manager", c.Command(t.Context(), t, "kube-controller-manager",
+	parts.Start(t, "kube-controller-manager", c.Command(context.WithoutCancel(t.Context()), t, "kube-controller-manager",
 		"--kubeconfig", c.Kubeconfig,
 		"--controllers", strings.Join(controllers, ","),
 		"--leader-elect=false",

@@ -182,7 +182,7 @@ const (
 		"A list is replaced, not merged: keep the providers that you have."
 	customTitle = "\nThe mesh must know the provider first: weir render istio --mesh-config, with the same flags; time-out and failure mode are there.\n" +
 		"CUSTOM cannot say which headers are sent (all are), nor send values that are no UTF-8 (they are replaced) or claims of tokens, " +
-		"nor name its statistics. weir render istio-envoyfilter can."
+		"nor name its statistics, nor come after Istio's checks of tokens. weir render istio-envoyfilter can."
 )
 
 func (m *model) providerName() string { return "weir-" + m.namespace() }
@@ -350,7 +350,7 @@ func (m *model) istioNotes() map[string]string {
 		"tcp/connectTimeout":                "the default is 10 s",
 		"selector/matchLabels":              "The pods' own labels, as the target's selector has them.",
 		"AuthorizationPolicy/spec/provider": "In the mesh's configuration.",
-		"spec/rules":                        "Every request: the policies say which ones count. CUSTOM comes after Istio's authentication, before its ALLOW and DENY.",
+		"spec/rules":                        "Every request: the policies say which ones count. CUSTOM comes after mutual TLS, but before Istio verifies tokens and before its ALLOW and DENY: what those refuse is counted too.",
 		"envoyExtAuthzGrpc/service":         "namespace/host of the ServiceEntry",
 		"envoyExtAuthzGrpc/timeout":         "Istio's default is 600 s: one that stands still would hold every request",
 		"envoyExtAuthzGrpc/failOpen":        m.failureNote(),

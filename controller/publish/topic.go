@@ -50,6 +50,8 @@ type Desired struct {
 
 // Published is what the topic has of a policy of origin kube.
 type Published struct {
+	// Unread: the topic has not been read to its end yet, so that what is missing here tells nothing.
+	Unread bool
 	// Known: there is a record.
 	Known bool
 	// Version is the newest record's offset, Generation the one that it was made from; 0 where another
@@ -99,7 +101,9 @@ func (t *Topic) Changes() *changes.Set { return t.changes }
 func (t *Topic) Lookup(n types.NamespacedName) Published {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.book.published(n)
+	p := t.book.published(n)
+	p.Unread = !t.read
+	return p
 }
 
 // Orphans lists the policies in the topic of which exists says that they have no object, sorted: Delete ends

@@ -21,7 +21,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	onEach(t, func(t *testing.T, k *kit) {
 		first, stop := k.open()
 		p := mustPublish(t, first, desired(t, "orders", "5", 1))
-		if !p.Known || p.Generation != 1 {
+		if !p.Known || p.Unread || p.Generation != 1 {
 			t.Errorf("published %+v", p)
 		}
 		end := k.end()
@@ -178,8 +178,8 @@ func TestATopicMadeAnewIsWrittenAgain(t *testing.T) {
 // Kafka that is away is an error within the bound, said in readiness, and over when it is back.
 func TestKafkaAway(t *testing.T) {
 	cfg := Config{Name: "weir.policies", Log: zap.NewNop()}
-	if _, err := New(cfg).Publish(t.Context(), desired(t, "orders", "5", 1)); !errors.Is(err, ErrNotReady) {
-		t.Errorf("before Run: %v", err)
+	if p, err := New(cfg).Publish(t.Context(), desired(t, "orders", "5", 1)); !errors.Is(err, ErrNotReady) || !p.Unread {
+		t.Errorf("before Run: %+v, %v", p, err)
 	}
 	if w := New(cfg).Waiting(); !strings.Contains(w, "Kafka") {
 		t.Errorf("before Run readiness says %q", w)

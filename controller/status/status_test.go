@@ -114,6 +114,8 @@ func TestStatus(t *testing.T) {
 		{"a pod is going", facts(pod("a"), pod("b", each(lags, isGoing))), "T Accepted", "T Programmed", "1/1", 4, "all of 1 pod"},
 		{"a pod has not started", facts(pod("a"), pod("b", each(without, isWaiting))), "T Accepted", "T Programmed", "1/1", 4, ""},
 		{"a pod's sidecar reports before the kubelet does", facts(pod("a"), pod("b", each(lags, isWaiting))), "T Accepted", "F PartiallyProgrammed", "1/2", 3, "b:"},
+		{"a pod has not started, another of its name was heard long ago", facts(pod("a"), pod("b", each(isWaiting, isStale))), "T Accepted", "T Programmed", "1/1", 4, ""},
+		{"a pod has not started, another of its name was heard before", facts(pod("a"), pod("b", each(isWaiting, isFormer))), "T Accepted", "T Programmed", "1/1", 4, ""},
 		{"a pod that two targets select is one", facts(pod("a"), pod("a")), "T Accepted", "T Programmed", "1/1", 4, ""},
 		{"a pod that two targets select must charge both", facts(pod("a"), pod("a", func(p *Pod) { p.Targets = []string{"shop/Deployment/api"} })), "T Accepted", "F Pending", "0/1", 0, "a: the sidecar counts for other targets"},
 		{"sidecars too old to say generations", facts(pod("a", isOld), pod("b", isOld)), "T Accepted", "T Programmed", "2/2", 4, ""},

@@ -190,6 +190,11 @@ func (b *book) isStale(p *pod, now time.Duration) bool {
 	return b.clock.Age(p.appended, now) > statustopic.Stale
 }
 
+// heard is when a pod's record was appended, on the reader's clock.
+func (b *book) heard(p *pod, now time.Duration) time.Duration {
+	return now - b.clock.Age(p.appended, now)
+}
+
 // naming lists the pods that name a target, sorted.
 func (b *book) naming(target string) []string {
 	return slices.Sorted(maps.Keys(b.byTarget[target]))

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ type Fleet struct {
 	mu     sync.Mutex
 	book   *book
 	runs   runs
-	read   bool   // to the end, once
+	caught bool   // up with the topic's end, once
 	reason string // why the topic cannot be read; "" where it can
 }
 
@@ -93,7 +94,7 @@ func (f *Fleet) Changes() *changes.Set { return f.changes }
 func (f *Fleet) Waiting() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.reason == "" && !f.read {
+	if f.reason == "" && !f.caught {
 		return "the status topic is not yet read to its end"
 	}
 	return f.reason
@@ -110,14 +111,13 @@ func (f *Fleet) Report(pod, run string, policy types.NamespacedName) (Report, bo
 		f.runs.former(pod, run, 0, now, now)
 		return Report{}, false
 	}
-	heard := now - f.book.clock.Age(p.appended, now)
 	a, listed := p.policies[policy]
 	if !listed {
 		a = applied{version: -1, seen: -1}
 	}
 	return Report{
 		Version: a.version, Seen: a.seen, Error: a.err, Generation: a.generation, Targets: p.targets,
-		Stale: f.book.isStale(p, now), Former: f.runs.former(pod, run, p.epoch, heard, now),
+		Stale: f.book.isStale(p, now), Former: f.runs.former(pod, run, p.epoch, f.book.heard(p, now), now),
 		Foreign: p.fingerprint != f.cfg.Fingerprint,
 	}, true
 }
@@ -177,7 +177,7 @@ func (f *Fleet) Run(ctx context.Context, client *bus.Client) error {
 
 func (f *Fleet) state(reason string) {
 	f.mu.Lock()
-	changed := f.read && f.reason != reason
+	changed := f.caught && f.reason != reason
 	f.reason = reason
 	f.mu.Unlock()
 	if changed {
@@ -187,20 +187,30 @@ func (f *Fleet) state(reason string) {
 
 func (f *Fleet) handle(m bus.Message) {
 	f.mu.Lock()
-	names, err := f.book.read(m, f.now())
-	read := f.read
+	names, err := f.read(m, f.now())
+	caughtUp := f.caught
 	f.mu.Unlock()
 	if err != nil {
 		f.cfg.Log.Warn("a record of the status topic is passed over", zap.ByteString(log.Pod, m.Key), zap.Error(err))
 	}
-	if read {
+	if caughtUp {
 		f.changes.Add(names...)
 	}
 }
 
+// read takes one record and returns the policies whose Reports may be others now. f.mu is held.
+func (f *Fleet) read(m bus.Message, now time.Duration) ([]types.NamespacedName, error) {
+	names, err := f.book.read(m, now)
+	name := string(m.Key)
+	if p := f.book.pods[name]; p != nil && f.runs.renewed(name, f.book.heard(p, now)) {
+		names = slices.AppendSeq(names, maps.Keys(p.policies))
+	}
+	return names, err
+}
+
 func (f *Fleet) caughtUp() {
 	f.mu.Lock()
-	f.read = true
+	f.caught = true
 	n := len(f.book.pods)
 	f.mu.Unlock()
 	close(f.ready)
@@ -213,9 +223,9 @@ func (f *Fleet) tick(now time.Duration) {
 	f.mu.Lock()
 	names := f.book.tick(now)
 	f.runs.tick(now)
-	read := f.read
+	caughtUp := f.caught
 	f.mu.Unlock()
-	if read {
+	if caughtUp {
 		f.changes.Add(names...)
 	}
 }

@@ -19,6 +19,7 @@ type run struct {
 	since time.Duration
 	left  uint64 // the epoch of the run before; 0: none known
 	asked time.Duration
+	owed  bool // that its record is of a former run was said, and is to be taken back
 }
 
 // former reports whether a record of this epoch, heard then, is of an earlier run than id. It is, if the run
@@ -40,13 +41,24 @@ func (r runs) former(pod, id string, epoch uint64, heard, now time.Duration) boo
 		*at = run{id: id, since: now, left: at.first}
 	}
 	at.asked = now
-	if epoch != 0 && epoch == at.left && heard <= at.since+inFlight {
+	if at.owed = epoch != 0 && epoch == at.left && heard <= at.since+inFlight; at.owed {
 		return true
 	}
 	if at.first == 0 {
 		at.first = epoch
 	}
 	return false
+}
+
+// renewed reports whether a pod's record, which was said to be of a former run, is of the present one after all,
+// by when it was heard.
+func (r runs) renewed(pod string, heard time.Duration) bool {
+	at := r[pod]
+	if at == nil || !at.owed || heard <= at.since+inFlight {
+		return false
+	}
+	at.owed = false
+	return true
 }
 
 // tick forgets runs that nobody asks for.

@@ -1,8 +1,15 @@
 package fleet
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weirproxy/weir/internal/bus"
 )
 
 // What an earlier run of a pod left behind counts no more once another run was seen; what is of the present
@@ -42,6 +49,36 @@ func TestFormerRuns(t *testing.T) {
 				t.Errorf("%s, step %d: former %v", name, i, got)
 			}
 		}
+	}
+}
+
+// What was said of a record too early is taken back by the heartbeat that shows it: somebody is told, though the
+// record says nothing new.
+func TestAHeartbeatTakesBackThatARecordIsFormer(t *testing.T) {
+	f := New(Config{Topic: "weir.status", Fingerprint: key, Log: zap.NewNop()})
+	value, err := proto.Marshal(status())
+	if err != nil {
+		t.Fatal(err)
+	}
+	beat := func(at time.Duration) []types.NamespacedName {
+		names, err := f.read(bus.Message{Key: []byte("shop/a"), Value: value, Appended: began().Add(at)}, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sorted(names)
+	}
+	beat(0)
+	if f.runs.former("shop/a", "A", 1, 0, time.Second) || !f.runs.former("shop/a", "B", 1, 0, 2*time.Second) {
+		t.Fatal("the record of run A is not taken for a former one in run B")
+	}
+	if told := beat(4 * time.Second); len(told) > 0 {
+		t.Errorf("a record that may be of run A: told of %v", told)
+	}
+	if told := beat(10 * time.Second); !slices.Equal(told, []types.NamespacedName{shop("orders"), shop("other")}) {
+		t.Errorf("a heartbeat of run B: told of %v", told)
+	}
+	if told := beat(20 * time.Second); len(told) > 0 || f.runs.former("shop/a", "B", 1, 20*time.Second, 21*time.Second) {
+		t.Errorf("the next heartbeat: told of %v", told)
 	}
 }
 

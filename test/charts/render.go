@@ -65,8 +65,9 @@ func (f Files) names() []string {
 	})
 }
 
-// elsewhere are the templates whose content has tests of its own (test/obs).
-var elsewhere = []string{"dashboard.yaml", "prometheusrule.yaml"}
+// elsewhere are the templates whose content is made from other files of the chart, and tested there (test/obs) or
+// by TestRights….
+var elsewhere = []string{"controller/rbac.yaml", "dashboard.yaml", "prometheusrule.yaml"}
 
 // String is all that was rendered, file after file; of those that are tested elsewhere only the names.
 func (f Files) String() string {

@@ -3,7 +3,10 @@ The programs' configuration files. Each says only what the values say; what is n
 program's own default.
 */}}
 
-{{/* Secret and user of a Kafka client (root, client), as YAML. */}}
+{{/*
+Secret and user of a Kafka client (root, client), as YAML. The job of the topics and weir check, where nothing is said of
+them, are the aggregator's, which may read all topics.
+*/}}
 {{- define "weir.kafkaClient" -}}
 {{- $k := .root.Values.kafka -}}
 {{- $own := index $k.clients .client | default dict -}}
@@ -78,6 +81,16 @@ serverName: {{ . }}
   "kafka" (include "weir.kafka" (dict "root" . "client" "topics" "dir" "/etc/weir/kafka/") | fromYaml) -}}
 {{- with .Values.aggregator.config.group }}{{ $_ := set $out "group" . }}{{ end -}}
 {{- toYaml $out -}}
+{{- end }}
+
+{{/* What weir check reads. */}}
+{{- define "weir.config.check" -}}
+{{- toYaml (dict
+  "identityKeyFile" (printf "/etc/weir/identity/%s" .Values.identity.key)
+  "kafka" (include "weir.kafka" (dict "root" . "client" "check" "dir" "/etc/weir/kafka/") | fromYaml)
+  "topics" (pick .Values.topics "partitions" "replication" "minInSync")
+  "redis" (include "weir.redis" . | fromYaml)
+  "kubernetes" (dict "namespace" .Release.Namespace)) -}}
 {{- end }}
 
 {{- define "weir.config.injector" -}}

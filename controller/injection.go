@@ -1,0 +1,31 @@
+package controller
+
+import (
+	"fmt"
+
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weirproxy/weir/controller/certs"
+	"github.com/weirproxy/weir/controller/webhook"
+)
+
+// injector is the webhook of this replica, which outlives sessions with kube-apiserver.
+func (c *Controller) injector() (*webhook.Webhook, error) {
+	i := c.cfg.Injection
+	direct, err := client.NewWithWatch(c.rest, client.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return webhook.New(webhook.Config{
+		Settings: i.Settings, Address: i.Address,
+		Certificates: certs.Config{
+			Mode: i.Certificates.Mode, Directory: i.Certificates.Directory, Namespace: c.namespace,
+			Secret: i.Certificates.Secret, Service: i.Certificates.Service, Configuration: i.Certificates.Configuration,
+		},
+		Drain: c.cfg.Grace / 2,
+	}, webhook.Dependencies{
+		Client: direct, Cluster: webhook.Reader{Cache: cached{&c.cluster}, Live: live{&c.cluster}},
+		Registry: c.registry, Log: c.log.Named("webhook"),
+	})
+}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -65,19 +64,17 @@ func (f Files) names() []string {
 	})
 }
 
-// elsewhere are the templates whose content is made from other files of the chart, and tested there (test/obs) or
-// by TestRights….
+// elsewhere are the templates that show other files of the chart, which have tests of their own: the controller's rules
+// (rights_test.go), alerts and the dashboard (test/obs).
 var elsewhere = []string{"controller/rbac.yaml", "dashboard.yaml", "prometheusrule.yaml"}
 
-// String is all that was rendered, file after file; of those that are tested elsewhere only the names.
+// String is all that was rendered, file after file, but for what is tested elsewhere.
 func (f Files) String() string {
 	var b strings.Builder
 	for _, name := range f.names() {
-		text := strings.TrimPrefix(strings.TrimSpace(f[name]), "---\n")
-		if slices.Contains(elsewhere, name) {
-			text = strings.Join(regexp.MustCompile(`(?m)^(kind|  name): .*$`).FindAllString(text, -1), "\n")
+		if !slices.Contains(elsewhere, name) {
+			fmt.Fprintf(&b, "# Source: %s\n---\n%s\n", name, strings.TrimPrefix(strings.TrimSpace(f[name]), "---\n"))
 		}
-		fmt.Fprintf(&b, "# Source: %s\n---\n%s\n", name, text)
 	}
 	return b.String()
 }

@@ -99,7 +99,7 @@ test-obs: $(BIN)/promtool ## Alerts, runbooks and the dashboard, by promtool and
 
 # Packages whose tests use a real Kafka or Redis where the environment names
 # one, and servers within their own process otherwise.
-REAL = $(addprefix ./,$(sort $(dir $(shell grep -rl --include='*_test.go' WEIR_TEST_ aggregator cmd internal sidecar))))
+REAL = $(addprefix ./,$(sort $(dir $(shell grep -rl --include='*_test.go' WEIR_TEST_ aggregator cmd controller internal sidecar))))
 
 .PHONY: test-real
 test-real: kafka redis ## Tests that know both in-process servers and real ones, on real ones
@@ -176,7 +176,7 @@ generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen $(BIN
 	tools/charts.sh $(BIN)/valuesschema $(BIN)/helm-docs -check
 
 .PHONY: crds
-crds: $(BIN)/controller-gen ## Make the CRD of charts/weir-crds and the deep copies of its types anew
+crds: $(BIN)/controller-gen ## Make the CRD of charts/weir-crds, the deep copies of its types and the controller's rights anew
 	tools/crds.sh $<
 
 .PHONY: charts

@@ -90,7 +90,7 @@ test-unit: ## Unit and property tests with -race, fuzz seeds (RUN=regexp PKG=./s
 	$(if $(PKG),,$(GOTEST) -timeout 15m $(if $(RUN),-run '$(RUN)') $(NORACE))
 	$(if $(PKG),,cd tools && $(GO) test ./...)
 	$(if $(PKG),,cd test/k8s && $(GO) test -p 1 ./crd)
-	$(if $(PKG),,cd test/charts && $(GO) test ./...)
+	$(if $(PKG),,cd test/charts && $(GO) test -count=1 ./...)
 
 .PHONY: test-obs
 test-obs: $(BIN)/promtool ## Alerts, runbooks and the dashboard, by promtool and against the programs' own metrics

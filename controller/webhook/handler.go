@@ -89,7 +89,7 @@ func (h *Handler) answer(ctx context.Context, request *admissionv1.AdmissionRequ
 	if err != nil {
 		return failed(err)
 	}
-	subject := inject.Subject{Namespace: request.Namespace, NamespaceLabel: around.Label, Services: around.Services}
+	subject := inject.Subject{Namespace: request.Namespace, NamespaceLabel: around.Label, Services: around.Services, Admitted: true}
 	subject.OwnerKind, subject.OwnerName = inject.OwnerOf(meta)
 	out, err := h.engine().Inject(pod, subject)
 	if mistake := (*inject.AnnotationError)(nil); errors.As(err, &mistake) {

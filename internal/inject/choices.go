@@ -136,6 +136,34 @@ func (e *Engine) resources(a map[string]string) (corev1.ResourceRequirements, er
 	return r.requirements()
 }
 
+// fillResources takes over what the sidecar that is there has and the injector sets not. A request is at most its
+// limit, or the pod would be refused.
+func (c *choices) fillResources(pod *corev1.PodTemplateSpec) {
+	for _, k := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if k.Name != Container {
+			continue
+		}
+		c.resources.Limits = filled(c.resources.Limits, k.Resources.Limits)
+		c.resources.Requests = filled(c.resources.Requests, k.Resources.Requests)
+		for name, limit := range c.resources.Limits {
+			if request, ok := c.resources.Requests[name]; ok && request.Cmp(limit) > 0 {
+				c.note("the sidecar's request for %s is %s: the namespace's default limit is below %s", name, limit.String(), request.String())
+				c.resources.Requests[name] = limit
+			}
+		}
+	}
+}
+
+// filled is own with what only others has.
+func filled(own, others corev1.ResourceList) corev1.ResourceList {
+	if len(others) == 0 {
+		return own
+	}
+	out := maps.Clone(others)
+	maps.Copy(out, own)
+	return out
+}
+
 // labelsOf are the labels that a Service's selector may ask for, checked since they become arguments.
 func labelsOf(labels map[string]string) (map[string]string, error) {
 	out := maps.Clone(labels)

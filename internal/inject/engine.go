@@ -30,6 +30,10 @@ type Subject struct {
 	// Services are those known, to say in the report which select the pod. The sidecar itself goes by the
 	// selectors that policies are published with, so one that is not known here counts all the same.
 	Services []Service
+	// Admitted says that the template is a new pod on its way through kube-apiserver, where others may have seen
+	// the sidecar already: resources that they gave it and the injector does not set, such as a LimitRange's
+	// defaults, stay.
+	Admitted bool
 }
 
 // Service is what the injector knows of one.
@@ -78,6 +82,9 @@ func (e *Engine) Inject(template map[string]any, s Subject) (Outcome, error) {
 	c, err := e.choose(pod, s)
 	if err != nil {
 		return Outcome{}, err
+	}
+	if was && s.Admitted {
+		c.fillResources(pod)
 	}
 	next, err := clone(template)
 	if err != nil {

@@ -144,6 +144,45 @@ func TestOtherSettingsLeaveNothingOfTheOldOnes(t *testing.T) {
 	}
 }
 
+// kube-apiserver's LimitRanger gives a container defaults where it has none, and refuses the pod later if they went.
+func TestWhatALimitRangeGaveTheSidecarStaysInANewPodOnly(t *testing.T) {
+	given := func(t *testing.T, limit string, s Subject) corev1.ResourceRequirements {
+		e, pod := engine(t, nil), decoded(t, plainPod)
+		s.Namespace, s.NamespaceLabel = "shop", Enabled
+		if _, err := e.Inject(pod, s); err != nil {
+			t.Fatal(err)
+		}
+		own := listAt(at(pod, "spec"), "initContainers")[0].(object)
+		own["resources"] = object{"limits": object{"cpu": limit, "memory": "7Gi"}, "requests": object{"cpu": "7", "ephemeral-storage": "1Gi"}}
+		if _, err := e.Inject(pod, s); err != nil {
+			t.Fatal(err)
+		}
+		v, err := viewOf(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Spec.InitContainers[0].Resources
+	}
+	text := func(r corev1.ResourceRequirements) string {
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	const own = `{"limits":{"memory":"192Mi"},"requests":{"cpu":"50m","memory":"48Mi"}}`
+	if got := text(given(t, "500m", Subject{})); got != own {
+		t.Errorf("in a manifest: %s, want %s", got, own)
+	}
+	want := `{"limits":{"cpu":"500m","memory":"192Mi"},"requests":{"cpu":"50m","ephemeral-storage":"1Gi","memory":"48Mi"}}`
+	if got := text(given(t, "500m", Subject{Admitted: true})); got != want {
+		t.Errorf("in a new pod: %s, want %s", got, want)
+	}
+	if got := given(t, "20m", Subject{Admitted: true}); got.Requests.Cpu().String() != "20m" {
+		t.Errorf("a request above its limit, which no server takes: %s", text(got))
+	}
+}
+
 func sortVolumes(pods ...object) {
 	for _, p := range pods {
 		slices.SortFunc(listAt(at(p, "spec"), "volumes"), func(a, b any) int { return strings.Compare(nameOf(a), nameOf(b)) })

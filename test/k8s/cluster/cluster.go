@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,9 +37,9 @@ type Cluster struct {
 	home   string
 	env    *envtest.Environment
 
-	mu     sync.Mutex
-	routes map[string]string // namespace/name of a Service: host:port
-	lastIP int
+	mu        sync.Mutex
+	routes    map[string]string    // namespace/name of a Service: host:port
+	addresses map[types.UID]string // of pods
 }
 
 // Start runs kube-apiserver and etcd until the test ends. It skips the test without KUBEBUILDER_ASSETS.
@@ -48,7 +49,7 @@ func Start(t testing.TB, o Options) *Cluster {
 	if assets == "" {
 		t.Skip(assetsEnv + " is not set: make test-k8s sets it")
 	}
-	c := &Cluster{assets: assets, home: t.TempDir(), routes: make(map[string]string)}
+	c := &Cluster{assets: assets, home: t.TempDir(), routes: make(map[string]string), addresses: make(map[types.UID]string)}
 	c.env = &envtest.Environment{
 		CRDDirectoryPaths: o.CRDs, ErrorIfCRDPathMissing: true, BinaryAssetsDirectory: assets,
 	}

@@ -12,8 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lookEvery is how often a played node looks for pods.
-const lookEvery = 100 * time.Millisecond
+const (
+	// lookEvery is how often a played node looks for pods.
+	lookEvery = 100 * time.Millisecond
+	hostIP    = "10.255.0.1"
+)
 
 // AddNode creates a ready Node with room for every pod.
 func (c *Cluster) AddNode(t testing.TB, name string) {
@@ -103,35 +106,50 @@ func (c *Cluster) Bind(ctx context.Context, p *corev1.Pod, node string) error {
 // SetReady says of a pod that its containers run, and whether they are ready. An address is given to it
 // once. Only its status is written.
 func (c *Cluster) SetReady(ctx context.Context, p *corev1.Pod, ready bool) error {
+	return c.SetRunning(ctx, p, func(string) Container { return Container{Ready: ready} })
+}
+
+// Container is how a running container is.
+type Container struct {
+	Ready    bool
+	Restarts int32
+}
+
+// SetRunning is SetReady with each container's own state. The pod is ready when all of them are; init
+// containers that are no native sidecars are done.
+func (c *Cluster) SetRunning(ctx context.Context, p *corev1.Pod, state func(name string) Container) error {
 	before := client.MergeFrom(p.DeepCopy())
 	s := &p.Status
 	s.Phase = corev1.PodRunning
-	if s.PodIP == "" {
-		s.PodIP = c.nextIP()
-		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
-		s.HostIP = "10.255.0.1"
-	}
+	c.setAddress(p)
 	if s.StartTime == nil {
 		now := metav1.Now()
 		s.StartTime = &now
 	}
-	s.Conditions = conditions(s.Conditions, ready)
-	s.InitContainerStatuses = initStatuses(p.Spec.InitContainers, *s.StartTime, ready)
-	s.ContainerStatuses = statuses(p.Spec.Containers, *s.StartTime, ready)
+	s.InitContainerStatuses = initStatuses(p.Spec.InitContainers, *s.StartTime, state)
+	s.ContainerStatuses = statuses(p.Spec.Containers, *s.StartTime, state)
+	s.Conditions = conditions(s.Conditions, allReady(s.InitContainerStatuses) && allReady(s.ContainerStatuses))
 	return c.Client.Status().Patch(ctx, p, before)
+}
+
+// setAddress gives a pod its address, always the same one.
+func (c *Cluster) setAddress(p *corev1.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ip := c.addresses[p.UID]
+	if ip == "" {
+		n := len(c.addresses)
+		ip = fmt.Sprintf("10.244.%d.%d", n/250, n%250+1) // nobody listens there
+		c.addresses[p.UID] = ip
+	}
+	s := &p.Status
+	s.PodIP, s.PodIPs = ip, []corev1.PodIP{{IP: ip}}
+	s.HostIP, s.HostIPs = hostIP, []corev1.HostIP{{IP: hostIP}}
 }
 
 // Finish is how a kubelet ends a pod that is deleted: its object goes.
 func (c *Cluster) Finish(ctx context.Context, p *corev1.Pod) error {
 	return client.IgnoreNotFound(c.Client.Delete(ctx, p, client.GracePeriodSeconds(0)))
-}
-
-// nextIP is an address that nothing else has and nobody listens on.
-func (c *Cluster) nextIP() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lastIP++
-	return fmt.Sprintf("10.244.%d.%d", c.lastIP/250, c.lastIP%250+1)
 }
 
 // conditions keeps the times of those that do not change.
@@ -156,30 +174,49 @@ func condition(old []corev1.PodCondition, kind corev1.PodConditionType, status c
 	return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.Now()}
 }
 
-func statuses(containers []corev1.Container, since metav1.Time, ready bool) []corev1.ContainerStatus {
+func allReady(all []corev1.ContainerStatus) bool {
+	for i := range all {
+		if !all[i].Ready {
+			return false
+		}
+	}
+	return true
+}
+
+func statuses(containers []corev1.Container, since metav1.Time, state func(string) Container) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for i := range containers {
-		out = append(out, status(&containers[i], corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}, ready))
+		s := status(&containers[i], corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}})
+		is := state(s.Name)
+		s.Ready, s.RestartCount = is.Ready, is.Restarts
+		out = append(out, s)
 	}
 	return out
 }
 
 // initStatuses: a native sidecar runs, any other init container is done.
-func initStatuses(containers []corev1.Container, since metav1.Time, ready bool) []corev1.ContainerStatus {
+func initStatuses(containers []corev1.Container, since metav1.Time, state func(string) Container) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for i := range containers {
-		c := &containers[i]
-		if policy := c.RestartPolicy; policy != nil && *policy == corev1.ContainerRestartPolicyAlways {
-			out = append(out, statuses(containers[i:i+1], since, ready)...)
+		if Native(&containers[i]) {
+			out = append(out, statuses(containers[i:i+1], since, state)...)
 			continue
 		}
-		done := &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: since, FinishedAt: since}
-		out = append(out, status(c, corev1.ContainerState{Terminated: done}, true))
+		s := status(&containers[i], corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: since, FinishedAt: since},
+		})
+		s.Ready = true
+		out = append(out, s)
 	}
 	return out
 }
 
-func status(c *corev1.Container, state corev1.ContainerState, ready bool) corev1.ContainerStatus {
+// Native reports whether an init container is a native sidecar, which runs as long as its pod.
+func Native(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+func status(c *corev1.Container, state corev1.ContainerState) corev1.ContainerStatus {
 	started := state.Running != nil
-	return corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state, Ready: ready, Started: &started}
+	return corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state, Started: &started}
 }

@@ -1,0 +1,267 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weirproxy/weir/internal/checkup"
+)
+
+func configMaps() kind            { return of("", "v1", "configmaps") }
+func authorizationPolicies() kind { return of("security.istio.io", "v1", "authorizationpolicies") }
+func serviceEntries() kind        { return of("networking.istio.io", "v1", "serviceentries") }
+
+// The ConfigMap of the mesh's configuration, and its key.
+const (
+	meshConfigMap = "istio"
+	meshKey       = "mesh"
+)
+
+// meshConfig is what is looked at of Istio's mesh configuration.
+type meshConfig struct {
+	ExtensionProviders []provider `json:"extensionProviders"`
+}
+
+// provider is an authorizer; Grpc nil: it is of another kind.
+type provider struct {
+	Name string `json:"name"`
+	Grpc *struct {
+		Service string `json:"service"`
+		Port    uint32 `json:"port"`
+		Timeout string `json:"timeout"`
+	} `json:"envoyExtAuthzGrpc"`
+}
+
+type named struct {
+	Name string `json:"name"`
+}
+
+// authorization is what is looked at of an AuthorizationPolicy.
+type authorization struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Action   string `json:"action"`
+		Provider named  `json:"provider"`
+	} `json:"spec"`
+}
+
+// serviceEntry is what is looked at of one.
+type serviceEntry struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Hosts    []string `json:"hosts"`
+		ExportTo []string `json:"exportTo"`
+		Ports    []struct {
+			Number   uint32 `json:"number"`
+			Protocol string `json:"protocol"`
+		} `json:"ports"`
+	} `json:"spec"`
+}
+
+// istio is the check mesh.istio.
+func (c *Checks) istio(ctx context.Context) []checkup.Finding {
+	m, err := object[corev1.ConfigMap](ctx, c.kubernetes, configMaps(), c.cfg.IstioNamespace, meshConfigMap)
+	switch {
+	case apierrors.IsNotFound(err):
+		return []checkup.Finding{checkup.Skip("", "Istio is not installed in namespace %s", c.cfg.IstioNamespace)}
+	case err != nil:
+		return cannot("get", configMaps(), c.cfg.IstioNamespace, err)
+	}
+	var mesh meshConfig
+	if err := yaml.Unmarshal([]byte(m.Data[meshKey]), &mesh); err != nil {
+		return []checkup.Finding{checkup.Fail("correct it", "ConfigMap %s of namespace %s: %s: %v", meshConfigMap, c.cfg.IstioNamespace, meshKey, err)}
+	}
+	authorizations, err := objects[authorization](ctx, c.kubernetes, authorizationPolicies(), "", "")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return cannot("list", authorizationPolicies(), "", err)
+	}
+	entries, err := objects[serviceEntry](ctx, c.kubernetes, serviceEntries(), "", "")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return cannot("list", serviceEntries(), "", err)
+	}
+	return judgeIstio(mesh, authorizations, entries)
+}
+
+// judgeIstio finds providers that are named and not there, or there and not reachable: then Istio refuses every request.
+func judgeIstio(mesh meshConfig, authorizations []authorization, entries []serviceEntry) []checkup.Finding {
+	var out []checkup.Finding
+	users := map[string][]string{}
+	for _, a := range authorizations {
+		if a.Spec.Action == "CUSTOM" {
+			users[a.Spec.Provider.Name] = append(users[a.Spec.Provider.Name], a.Namespace+"/"+a.Name)
+		}
+	}
+	used := 0
+	for _, name := range sorted(users) {
+		i := slices.IndexFunc(mesh.ExtensionProviders, func(p provider) bool { return p.Name == name })
+		if i < 0 {
+			out = append(out, checkup.Fail("declare it in the mesh's configuration: weir render istio --mesh-config; or delete the AuthorizationPolicy", "AuthorizationPolicy %s names the provider %q, which the mesh's configuration does not have: every request is refused", names(users[name]), name))
+			continue
+		}
+		if p := mesh.ExtensionProviders[i]; weirs(p) {
+			out, used = append(out, judgeProvider(p, entries)...), used+1
+		}
+	}
+	return checkup.OrOkay(out, "%s of weir's in use, each declared and reachable by a ServiceEntry", checkup.Many(used, "provider"))
+}
+
+func sorted(m map[string][]string) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// weirs reports whether a provider is weir's: by its name or by the sidecar's, as weir render writes them, or because it
+// is on loopback, where nothing else of a pod's is.
+func weirs(p provider) bool {
+	return p.Grpc != nil && (strings.HasPrefix(p.Name, "weir") || strings.HasSuffix(p.Grpc.Service, ".weir.internal") || loopback(p.Grpc.Service))
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+const renderIstio = "weir render istio --target NAMESPACE/NAME prints the ServiceEntry and, with --mesh-config, the provider"
+
+func judgeProvider(p provider, entries []serviceEntry) []checkup.Finding {
+	var out []checkup.Finding
+	namespace, host, qualified := strings.Cut(p.Grpc.Service, "/")
+	if !qualified {
+		namespace, host = "", p.Grpc.Service
+	}
+	switch {
+	case loopback(host):
+		out = append(out, checkup.Fail(renderIstio, "provider %q is at %s, which the mesh does not know: every request is refused; it needs a ServiceEntry's host", p.Name, host))
+	case !strings.HasSuffix(host, ".svc") && !strings.Contains(host, ".svc.") && !entered(entries, namespace, host, p.Grpc.Port):
+		out = append(out, checkup.Fail(renderIstio, "provider %q is at %s port %d, which no ServiceEntry has: every request is refused", p.Name, p.Grpc.Service, p.Grpc.Port))
+	}
+	if p.Grpc.Timeout == "" {
+		out = append(out, checkup.Warn("give it one, as weir render istio --mesh-config prints it", "provider %q has no time-out: Istio waits 600 s for a sidecar that stands still", p.Name))
+	}
+	return out
+}
+
+// entered reports whether a ServiceEntry has the host and the port; namespace "" stands for any.
+func entered(entries []serviceEntry, namespace, host string, port uint32) bool {
+	return slices.ContainsFunc(entries, func(e serviceEntry) bool {
+		if namespace != "" && e.Namespace != namespace || !slices.Contains(e.Spec.Hosts, host) {
+			return false
+		}
+		for _, p := range e.Spec.Ports {
+			if p.Number == port {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func securityPolicies() kind { return of("gateway.envoyproxy.io", "v1alpha1", "securitypolicies") }
+func backends() kind         { return of("gateway.envoyproxy.io", "v1alpha1", "backends") }
+
+// targetExtension is the context extension by which weir's checks name their target.
+const targetExtension = "weir.target"
+
+// securityPolicy is what is looked at of one.
+type securityPolicy struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		ExtAuth struct {
+			GRPC struct {
+				BackendRefs []struct {
+					Kind      string `json:"kind"`
+					Name      string `json:"name"`
+					Namespace string `json:"namespace"`
+				} `json:"backendRefs"`
+			} `json:"grpc"`
+			ContextExtensions []named `json:"contextExtensions"`
+		} `json:"extAuth"`
+	} `json:"spec"`
+	Status struct {
+		Ancestors []struct {
+			Conditions []condition `json:"conditions"`
+		} `json:"ancestors"`
+	} `json:"status"`
+}
+
+// backend is what is looked at of one.
+type backend struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		Conditions []condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// envoyGateway is the check mesh.envoy-gateway.
+func (c *Checks) envoyGateway(ctx context.Context) []checkup.Finding {
+	policies, err := objects[securityPolicy](ctx, c.kubernetes, securityPolicies(), "", "")
+	switch {
+	case apierrors.IsNotFound(err):
+		return []checkup.Finding{checkup.Skip("", "Envoy Gateway is not installed")}
+	case err != nil:
+		return cannot("list", securityPolicies(), "", err)
+	}
+	there, err := objects[backend](ctx, c.kubernetes, backends(), "", "")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return cannot("list", backends(), "", err)
+	}
+	return judgeGateway(policies, there)
+}
+
+func judgeGateway(policies []securityPolicy, there []backend) []checkup.Finding {
+	var out []checkup.Finding
+	used := 0
+	for i := range policies {
+		p := &policies[i]
+		if !slices.Contains(p.Spec.ExtAuth.ContextExtensions, named{targetExtension}) {
+			continue
+		}
+		used++
+		for _, a := range p.Status.Ancestors {
+			if bad := lacking(a.Conditions, "Accepted"); bad != nil {
+				out = append(out, checkup.Fail("weir render envoy-gateway prints what Envoy Gateway takes", "SecurityPolicy %s/%s is not accepted: %s: %s", p.Namespace, p.Name, bad.Reason, bad.Message))
+			}
+		}
+		for _, ref := range p.Spec.ExtAuth.GRPC.BackendRefs {
+			if ref.Kind == "Backend" {
+				out = append(out, judgeBackend(p, orElse(ref.Namespace, p.Namespace), ref.Name, there)...)
+			}
+		}
+	}
+	return checkup.OrOkay(out, "%s of weir's, with their Backends", checkup.Many(used, "SecurityPolicy"))
+}
+
+func judgeBackend(p *securityPolicy, namespace, name string, there []backend) []checkup.Finding {
+	i := slices.IndexFunc(there, func(b backend) bool { return b.Namespace == namespace && b.Name == name })
+	asks := fmt.Sprintf("SecurityPolicy %s/%s asks Backend %s/%s", p.Namespace, p.Name, namespace, name)
+	if i < 0 {
+		return []checkup.Finding{checkup.Fail("weir render envoy-gateway prints it", "%s, which is not there", asks)}
+	}
+	if bad := lacking(there[i].Status.Conditions, "Accepted"); bad != nil {
+		return []checkup.Finding{checkup.Fail("allow Backends in Envoy Gateway's own configuration: extensionApis.enableBackend", "%s, which is not accepted: %s: %s", asks, bad.Reason, bad.Message)}
+	}
+	return nil
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

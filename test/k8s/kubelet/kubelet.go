@@ -92,6 +92,7 @@ func (k *Kubelet) see(ctx context.Context, pods []corev1.Pod) {
 				continue
 			}
 			r = &runner{kubelet: k}
+			r.latest.Store(p)
 			k.pods[p.UID] = r
 			k.done.Go(func() { r.run(ctx) })
 		}

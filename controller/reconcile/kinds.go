@@ -13,8 +13,8 @@ import (
 // A kind that the cluster lacked is taken to be missing for lookAgain; its policies are looked at again a little
 // later.
 const (
-	lookAgain  = 20 * time.Second
-	askedAgain = 30 * time.Second
+	lookAgain  = 8 * time.Second
+	askedAgain = 10 * time.Second
 )
 
 // optional are kinds that a cluster may have or not, and may get while the controller runs: those of the

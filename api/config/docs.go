@@ -111,6 +111,8 @@ func Doc(field string) string {
 		return "Topics in use, to be changed where several installations share a Kafka cluster."
 	case "Kubernetes.Context":
 		return "Context is the context of the kubeconfig. Empty: its current one."
+	case "Kubernetes.IdentitySecret":
+		return "IdentitySecret is the name of the Secret of the identity key."
 	case "Kubernetes.IstioNamespace":
 		return "IstioNamespace is where istiod and its ConfigMap istio are, if they are."
 	case "Kubernetes.Kubeconfig":

@@ -40,6 +40,8 @@ type Kubernetes struct {
 	Context string `yaml:"context" flag:"context"`
 	// Namespace is the installation's.
 	Namespace string `yaml:"namespace" flag:"namespace"`
+	// IdentitySecret is the name of the Secret of the identity key.
+	IdentitySecret string `yaml:"identitySecret" flag:"identity-secret"`
 	// IstioNamespace is where istiod and its ConfigMap istio are, if they are.
 	IstioNamespace string `yaml:"istioNamespace" flag:"istio-namespace"`
 }
@@ -50,6 +52,6 @@ func DefaultCheck() Check {
 		Kafka:      defaultKafka(),
 		Topics:     TopicSettings{Replication: -1},
 		Redis:      Redis{Timeout: 500 * time.Millisecond},
-		Kubernetes: Kubernetes{Namespace: "weir-system", IstioNamespace: "istio-system"},
+		Kubernetes: Kubernetes{Namespace: "weir-system", IdentitySecret: "weir-identity", IstioNamespace: "istio-system"},
 	}
 }

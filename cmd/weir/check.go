@@ -12,6 +12,7 @@ import (
 	"github.com/weirproxy/weir/aggregator/store"
 	"github.com/weirproxy/weir/api/config"
 	"github.com/weirproxy/weir/internal/checkup"
+	"github.com/weirproxy/weir/internal/checkup/cluster"
 	"github.com/weirproxy/weir/internal/checkup/installation"
 	"github.com/weirproxy/weir/internal/cli"
 	"github.com/weirproxy/weir/internal/version"
@@ -70,12 +71,22 @@ func (c checker) run(cmd *cobra.Command, cfg config.Check) error {
 	if err := validateParts(parts); err != nil {
 		return fmt.Errorf("the configuration is invalid:\n%w", err)
 	}
-	if len(parts.Kafka.Brokers) == 0 && len(parts.Redis.Addresses) == 0 {
-		return cli.Usage(errors.New("there is nothing to look at: name --kafka-brokers, --redis-addresses or a file that has them (--config)"))
+	client, err := cluster.Connect(cfg.Kubernetes.Kubeconfig, cfg.Kubernetes.Context)
+	switch {
+	case errors.Is(err, cluster.ErrNone):
+		if len(parts.Kafka.Brokers) == 0 && len(parts.Redis.Addresses) == 0 {
+			return cli.Usage(errors.New("there is nothing to look at: name --kafka-brokers, --redis-addresses, --kubeconfig or a file that has them (--config)"))
+		}
+	case err != nil:
+		return err
 	}
-	checks := installation.New(parts)
-	defer checks.Close()
-	report := checkup.Run(cmd.Context(), checks.All(), c.each)
+	basis := installation.New(parts)
+	defer basis.Close()
+	kubernetes := cluster.New(cluster.Config{
+		Client: client, Namespace: cfg.Kubernetes.Namespace, IstioNamespace: cfg.Kubernetes.IstioNamespace,
+		IdentitySecret: cfg.Kubernetes.IdentitySecret, Version: version.Short(), Fingerprint: basis.Fingerprint,
+	})
+	report := checkup.Run(cmd.Context(), append(basis.All(), kubernetes.All()...), c.each)
 	report.Version = version.Short()
 	return c.show(cmd, report)
 }

@@ -18,7 +18,7 @@ var ErrNone = errors.New("no cluster is named")
 func Connect(file, context string) (dynamic.Interface, error) {
 	conf, err := restConfig(file, context)
 	if err != nil {
-		return nil, err
+		return nil, err // and a nil interface, which says that there is no cluster
 	}
 	conf.UserAgent = "weir-check"
 	conf.QPS, conf.Burst = 50, 100

@@ -17,6 +17,8 @@ type whole struct {
 	linger time.Duration
 	// handle gets each record, one at a time; live: it was appended after the reading began.
 	handle func(m bus.Message, live bool)
+	// enough, if set, ends the lingering earlier. It is asked after each record, as handle is called.
+	enough func() bool
 }
 
 var errNotRead = errors.New("not read to the end in time")
@@ -60,6 +62,9 @@ func (r *reading) take(m bus.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.handle(m, r.ended[m.Partition])
+	if r.enough != nil && len(r.ended) == len(r.from) && r.enough() {
+		r.stop()
+	}
 }
 
 func (r *reading) caughtUp(partition int32) {

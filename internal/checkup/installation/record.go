@@ -45,6 +45,15 @@ func (c *Checks) fingerprint() (uint32, error) {
 	return keys.Fingerprint(), nil
 }
 
+// Fingerprint is that of the installation's identity key, as its record has it; false where that cannot be read.
+func (c *Checks) Fingerprint(ctx context.Context) (uint32, bool) {
+	p, err := c.kafka.policyFacts(ctx)
+	if err != nil || p.installation == nil {
+		return 0, false
+	}
+	return p.installation.KeyFingerprint, true
+}
+
 var errNoRecord = errors.New("there is no record of the installation: no aggregator has begun yet")
 
 // judgeRecord compares the record with what is there. Fingerprint 0: no key was given.

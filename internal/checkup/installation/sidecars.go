@@ -88,12 +88,9 @@ func (c *Checks) sidecars(ctx context.Context) []checkup.Finding {
 	if err != nil {
 		return c.kafka.cannot(c.kafka.names().Status, "Read", err)
 	}
-	fingerprint, err := c.fingerprint()
-	if p, failed := c.kafka.policyFacts(ctx); failed == nil && p.installation != nil {
-		fingerprint, err = p.installation.KeyFingerprint, nil
-	}
-	if err != nil {
-		fingerprint = 0
+	fingerprint, known := c.Fingerprint(ctx)
+	if !known {
+		fingerprint, _ = c.fingerprint() // of the file that was given, if it can be read
 	}
 	return judgeSidecars(f, fingerprint)
 }

@@ -188,19 +188,12 @@ func (w *world) ownerSays(f func(int32, *wirev1.Header) bool) {
 
 // decide writes headers until the test ends.
 func (w *world) decide(ctx context.Context, producer *kgo.Client) {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for sequence := uint64(1); ; sequence++ {
 		for p := range int32(partitions) {
 			h := &wirev1.Header{LogId: w.usageID[:], KeyFingerprint: w.keys.Fingerprint(), Epoch: 3, Sequence: sequence, Instance: "weir-aggregator-0"}
-			w.mu.Lock()
-			speaks := w.owner == nil || w.owner(p, h)
-			w.mu.Unlock()
-			if !speaks {
-				continue
-			}
-			value, _ := proto.Marshal(&wirev1.DecisionBatch{Header: h})
-			producer.Produce(ctx, &kgo.Record{Topic: "weir.decisions", Partition: p, Value: value, Timestamp: time.Now()}, nil)
+			w.speak(ctx, producer, p, h)
 		}
 		select {
 		case <-tick.C:
@@ -210,10 +203,21 @@ func (w *world) decide(ctx context.Context, producer *kgo.Client) {
 	}
 }
 
+// speak writes a header, if the owner does. Once ownerSays has returned no older one is under way.
+func (w *world) speak(ctx context.Context, producer *kgo.Client, partition int32, h *wirev1.Header) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.owner != nil && !w.owner(partition, h) {
+		return
+	}
+	value, _ := proto.Marshal(&wirev1.DecisionBatch{Header: h})
+	producer.ProduceSync(ctx, &kgo.Record{Topic: "weir.decisions", Partition: partition, Value: value, Timestamp: time.Now()})
+}
+
 func (w *world) config() Config {
 	return Config{
 		Kafka: bus.Config{Brokers: []string{w.kafka.Addr()}}, Redis: store.Config{Addresses: []string{w.redis.Addr()}},
-		KeyFile: w.keyFile, Version: ownVersion, Watch: 200 * time.Millisecond,
+		KeyFile: w.keyFile, Version: ownVersion,
 	}
 }
 

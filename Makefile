@@ -113,7 +113,7 @@ test-system: parts ## The whole system on a real Envoy, Kafka and Redis (RUN=reg
 
 # Kubernetes' own programs take minutes to build, so this is apart from test.
 .PHONY: test-k8s
-test-k8s: $(TOOLS)/kubernetes/.installed lint-k8s ## The Kubernetes resource on a real kube-apiserver; what weir render prints against published CRDs (RUN=regexp)
+test-k8s: parts $(TOOLS)/kubernetes/.installed lint-k8s ## weir on a real kube-apiserver, with helm, istiod, Envoy, Kafka and Redis; what weir render prints against published CRDs (RUN=regexp)
 	cd test/k8s && KUBEBUILDER_ASSETS=$(abspath $(TOOLS)/kubernetes) $(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') ./...
 	cd test/mesh && $(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') ./...
 

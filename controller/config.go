@@ -93,7 +93,7 @@ func (c Config) validateInjection() error {
 	if !i.Enabled {
 		return nil
 	}
-	errs := []error{tcp("injection.address", i.Address)}
+	errs := []error{tcp("injection.address", i.Address), c.certificates(c.Namespace).Validate()}
 	if i.Address == "" {
 		errs = append(errs, errors.New("injection.address: is missing; write tcp://0.0.0.0:9443"))
 	}

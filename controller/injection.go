@@ -19,13 +19,19 @@ func (c *Controller) injector() (*webhook.Webhook, error) {
 	}
 	return webhook.New(webhook.Config{
 		Settings: i.Settings, Address: i.Address,
-		Certificates: certs.Config{
-			Mode: i.Certificates.Mode, Directory: i.Certificates.Directory, Namespace: c.namespace,
-			Secret: i.Certificates.Secret, Service: i.Certificates.Service, Configuration: i.Certificates.Configuration,
-		},
-		Drain: c.cfg.Grace / 2,
+		Certificates: c.cfg.certificates(c.namespace),
+		Drain:        c.cfg.Grace / 2,
 	}, webhook.Dependencies{
 		Client: direct, Cluster: webhook.Reader{Cache: cached{&c.cluster}, Live: live{&c.cluster}},
 		Registry: c.registry, Log: c.log.Named("webhook"),
 	})
+}
+
+// certificates of the webhook, whose Service is in namespace.
+func (c Config) certificates(namespace string) certs.Config {
+	from := c.Injection.Certificates
+	return certs.Config{
+		Mode: from.Mode, Directory: from.Directory, Namespace: namespace,
+		Secret: from.Secret, Service: from.Service, Configuration: from.Configuration,
+	}
 }

@@ -57,6 +57,9 @@ func (e *Engine) applyContainer(spec object, c choices) error {
 		here, elsewhere, place = elsewhere, here, plainPlace
 	}
 	list := listAt(spec, here)
+	if e.settings.Mode == Native {
+		list = c.behindProxy(list)
+	}
 	spec[here] = setNamed(list, tree, place(list))
 	if l := listAt(spec, elsewhere); indexOf(l, Container) >= 0 {
 		setList(spec, elsewhere, without(l, Container))
@@ -64,13 +67,26 @@ func (e *Engine) applyContainer(spec object, c choices) error {
 	return nil
 }
 
+// behindProxy is the list without the sidecar where that stands behind a native proxy that asks it, so that it gets
+// a new place: Istio's injector moves its proxy to the front.
+func (c choices) behindProxy(list []any) []any {
+	asking := append(proxyNames(), c.proxies...)
+	proxy := slices.IndexFunc(list, func(item any) bool { return isNative(item) && slices.Contains(asking, nameOf(item)) })
+	if own := indexOf(list, Container); proxy >= 0 && proxy < own {
+		return without(list, Container)
+	}
+	return list
+}
+
+func isNative(item any) bool {
+	o, _ := item.(object)
+	return textAt(o, "restartPolicy") == string(corev1.ContainerRestartPolicyAlways)
+}
+
 // nativePlace is before the first native sidecar, so that the proxy starts after this one and ends before
 // it; behind all init containers where there is none, so that a pod that waits for them is not yet counted.
 func nativePlace(list []any) int {
-	i := slices.IndexFunc(list, func(item any) bool {
-		o, _ := item.(object)
-		return textAt(o, "restartPolicy") == string(corev1.ContainerRestartPolicyAlways)
-	})
+	i := slices.IndexFunc(list, isNative)
 	if i < 0 {
 		return len(list)
 	}

@@ -101,7 +101,7 @@ func mustDecode(t *testing.T, live client.Client) state {
 		t.Fatal(err)
 	}
 	s, err := decode(object.Data)
-	if err != nil || object.Type != corev1.SecretTypeTLS {
+	if err != nil || object.Type != corev1.SecretTypeOpaque {
 		t.Fatal(object.Type, err)
 	}
 	return s
@@ -210,7 +210,7 @@ func TestASecretThatIsNoneIsReplaced(t *testing.T) {
 		"empty": nil, "garbage": {keyCertificate: []byte("x"), keyKey: []byte("y")},
 	} {
 		live := fake.NewClientBuilder().WithObjects(configuration(), &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "weir-system", Name: "weir-webhook-tls"}, Type: corev1.SecretTypeTLS, Data: data,
+			ObjectMeta: metav1.ObjectMeta{Namespace: "weir-system", Name: "weir-webhook-tls"}, Type: corev1.SecretTypeOpaque, Data: data,
 		}).Build()
 		c := replica(live, start)
 		if c.check(t.Context(), start); served(t, c).Leaf.NotAfter != start.Add(certificateLife) {

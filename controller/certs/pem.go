@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// The keys of the Secret; tls.crt and tls.key as in every Secret of the type kubernetes.io/tls.
+// The keys of the Secret; tls.crt and tls.key as in Secrets of the type kubernetes.io/tls.
 const (
 	keyAuthorities  = "ca.crt"
 	keyAuthorityKey = "ca.key"

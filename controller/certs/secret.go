@@ -76,7 +76,7 @@ func (s *secret) write(ctx context.Context, object *corev1.Secret, absent bool, 
 		err = s.client.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name, Labels: map[string]string{
 				"app.kubernetes.io/name": "weir", "app.kubernetes.io/managed-by": "weir-controller"}},
-			Type: corev1.SecretTypeTLS, Data: data,
+			Type: corev1.SecretTypeOpaque, Data: data, // as the chart has it: a type cannot be changed
 		})
 	} else {
 		object.Data = data

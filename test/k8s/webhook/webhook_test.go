@@ -33,6 +33,7 @@ func TestInjection(t *testing.T) {
 	t.Run("Pod Security restricted", w.restricted)
 	t.Run("LimitRange", w.limitRange)
 	t.Run("caBundle is emptied", w.emptiedBundle)
+	t.Run("the key leaked", w.leakedKey)
 	stop()
 	t.Run("nobody answers", w.down)
 	t.Run("uninstalled", w.uninstalled)
@@ -300,6 +301,23 @@ func (w *world) emptiedBundle(t *testing.T) {
 	w.Kubectl(t, "patch", "mutatingwebhookconfiguration", "weir-injector", "--type=json", "-p",
 		`[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":""},{"op":"remove","path":"/webhooks/1/clientConfig/caBundle"}]`)
 	w.untilInjected(t)
+}
+
+// The authority is made anew when its Secret goes, and the old one is trusted no more.
+func (w *world) leakedKey(t *testing.T) {
+	bundle := func() string {
+		return w.Kubectl(t, "get", "mutatingwebhookconfiguration", "weir-injector", "-o", "jsonpath={.webhooks[*].clientConfig.caBundle}")
+	}
+	old := bundle()
+	w.Kubectl(t, "delete", "secret", "weir-webhook-tls", "-n", namespace)
+	parts.Eventually(t, patience, "another authority", func() error {
+		if now := bundle(); now == old || now == "" {
+			return fmt.Errorf("caBundle is %.60s", now)
+		}
+		return nil
+	})
+	w.untilInjected(t)
+	w.Apply(t, chartOf(t, w.Cluster, "injection/secret.yaml")) // the chart's upgrade takes it as it is
 }
 
 // A webhook that is down stops no pod.

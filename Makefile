@@ -95,7 +95,7 @@ test-unit: ## Unit and property tests with -race, fuzz seeds (RUN=regexp PKG=./s
 .PHONY: test-obs
 test-obs: $(BIN)/promtool ## Alerts, runbooks and the dashboard, by promtool and against the programs' own metrics
 	cd tools/dashboard && $(GO) test ./...
-	cd test/obs && $(GO) test ./...
+	cd test/obs && $(GO) test .
 
 # Packages whose tests use a real Kafka or Redis where the environment names
 # one, and servers within their own process otherwise.
@@ -108,8 +108,9 @@ test-real: kafka redis ## Tests that know both in-process servers and real ones,
 # One package at a time: each starts Kafka, Redis and Envoy of its own, and
 # two cores carry one such set well.
 .PHONY: test-system
-test-system: parts ## The whole system on a real Envoy, Kafka and Redis (RUN=regexp PKG=./test/...)
+test-system: parts $(BIN)/promtool ## The whole system on a real Envoy, Kafka and Redis (RUN=regexp PKG=./test/...)
 	$(GO) test -p 1 -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./test/...)
+	$(if $(PKG),,cd test/obs && $(GO) test -count=1 -timeout 10m $(if $(RUN),-run '$(RUN)') ./live)
 
 # Kubernetes' own programs take minutes to build, so this is apart from test.
 .PHONY: test-k8s
@@ -246,11 +247,11 @@ $(TOOLS)/kafka/.installed: tools/kafka/pom.xml
 redis: ## Install redis-server with apt if it is not on PATH
 	@$(INSTALL) redis $(TOOLS)
 
-.PHONY: promtool
-promtool: $(BIN)/promtool ## Take promtool out of Prometheus's package, with apt
+.PHONY: prometheus
+prometheus: $(BIN)/promtool ## Take Prometheus and promtool out of their package, with apt
 
 $(BIN)/promtool: | $(INSTALL)
-	$(INSTALL) promtool $(TOOLS)
+	$(INSTALL) prometheus $(TOOLS)
 
 # A program, not a library of the tests: the library would bring seven modules into go.mod that nothing
 # else there uses.

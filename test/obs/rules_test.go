@@ -12,42 +12,27 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weirproxy/weir/test/obs/chart"
 )
 
-const chart = "../../charts/weir/files"
+// files is the chart's folder of what it hands on as it is.
+const files = "../../charts/weir/files"
 
-type alert struct {
-	Alert       string
-	Expr        string
-	For         string
-	Labels      map[string]string
-	Annotations map[string]string
-}
-
-// alerts of the chart, in the order of its files.
-func alerts(t *testing.T) []alert {
+func alerts(t *testing.T) []chart.Alert {
 	t.Helper()
-	var all []alert
-	for _, path := range files(t, chart+"/alerts/*.yaml") {
-		var f struct {
-			Groups []struct {
-				Name  string
-				Rules []alert
-			}
-		}
-		read(t, path, &f)
-		for _, g := range f.Groups {
-			all = append(all, g.Rules...)
-		}
+	all, err := chart.Alerts(files)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }
 
-func files(t *testing.T, pattern string) []string {
+func cases(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob(pattern)
+	paths, err := filepath.Glob("testdata/rules/*.yaml")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("%s: %v, %v", pattern, paths, err)
+		t.Fatalf("no tests of rules: %v", err)
 	}
 	return paths
 }
@@ -105,7 +90,7 @@ func TestAlertsSayWhatPeopleNeed(t *testing.T) {
 	}
 }
 
-// promtool is that of make promtool, or the one on PATH.
+// promtool is that of make prometheus, or the one on PATH.
 func promtool(t *testing.T, arguments ...string) {
 	t.Helper()
 	program, err := filepath.Abs("../../.tools/bin/promtool")
@@ -114,7 +99,7 @@ func promtool(t *testing.T, arguments ...string) {
 	}
 	if _, err := os.Stat(program); err != nil {
 		if program, err = exec.LookPath("promtool"); err != nil {
-			t.Skip("no promtool: make promtool")
+			t.Skip("no promtool: make prometheus")
 		}
 	}
 	if out, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput(); err != nil {
@@ -123,17 +108,21 @@ func promtool(t *testing.T, arguments ...string) {
 }
 
 func TestPromtoolTakesTheRules(t *testing.T) {
-	promtool(t, append([]string{"check", "rules", "--lint-fatal"}, files(t, chart+"/alerts/*.yaml")...)...)
+	paths, err := chart.AlertFiles(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, append([]string{"check", "rules", "--lint-fatal"}, paths...)...)
 }
 
 func TestAlertsFireAndDoNot(t *testing.T) {
-	promtool(t, append([]string{"test", "rules"}, files(t, "testdata/rules/*.yaml")...)...)
+	promtool(t, append([]string{"test", "rules"}, cases(t)...)...)
 }
 
 // Each alert has a case in which it fires, and a moment in which it is held to be silent.
 func TestEachAlertIsTestedBothWays(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
-	for _, path := range files(t, "testdata/rules/*.yaml") {
+	for _, path := range cases(t) {
 		var f struct {
 			Tests []struct {
 				Cases []struct {

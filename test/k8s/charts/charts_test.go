@@ -71,6 +71,7 @@ spec:
 
 // valid is that kube-apiserver takes every object of a set, each field known, and that its pods may run.
 func valid(t *testing.T, c *cluster.Cluster, set string) {
+	c.Helm(t, "lint", chart, "--strict", "--values", values(set))
 	objects := rendered(t, c, set)
 	c.Apply(t, joined(t, objects), "--dry-run=server", "--server-side")
 	var pods []map[string]any

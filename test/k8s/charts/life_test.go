@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/weirproxy/weir/controller/certs"
 	"github.com/weirproxy/weir/test/k8s/cluster"
@@ -32,7 +34,10 @@ func life(t *testing.T, c *cluster.Cluster) {
 		t.Fatalf("the key has %d bytes", len(key))
 	}
 	job := r.job()
-	bundle := r.announce()
+	first := r.announce(nil)
+	// As somebody does whose key has leaked.
+	c.Kubectl(t, "patch", "secret", "weir-webhook-tls", "--namespace", namespace, "--patch", `{"data": null}`)
+	bundle := r.announce(first)
 
 	refused, err := c.TryHelm(t, "upgrade", "weir", chart, "--namespace", namespace, "--reuse-values", "--set", "aggregator.replica=3")
 	if err == nil || !strings.Contains(refused, "'replica' not allowed") {
@@ -150,11 +155,13 @@ func (r release) bundles() map[string]string {
 	return out
 }
 
-// announce has the controller's own code make the webhook's certificate and announce it, with the rights of the release.
-func (r release) announce() map[string]string {
+// announce has the controller's own code make the webhook's certificate and announce it, with the rights of the release, and
+// returns once kube-apiserver trusts another authority than before.
+func (r release) announce(before map[string]string) map[string]string {
 	r.t.Helper()
 	config := rest.CopyConfig(r.c.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":weir-controller"}
+	log.SetLogger(logr.Discard()) // else controller-runtime says that it has none
 	live, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		r.t.Fatal(err)
@@ -170,21 +177,26 @@ func (r release) announce() map[string]string {
 			r.t.Error(err)
 		}
 	}()
-	for ctx.Err() == nil {
-		bundles := r.bundles()
-		if !slices.Contains(slices.Collect(maps.Values(bundles)), "") {
-			if _, reasons := made.Ready(); len(reasons) > 0 {
-				r.t.Errorf("%v", reasons)
-			}
-			return bundles
-		}
-		if _, reasons := made.Ready(); len(reasons) > 0 {
-			r.t.Log(reasons)
+	for r.t.Context().Err() == nil {
+		now := r.bundles()
+		if announced(now, before) {
+			return now
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	r.t.Fatal("the test ended before the certificate was announced")
+	_, reasons := made.Ready()
+	r.t.Fatalf("nothing was announced: %v", reasons)
 	return nil
+}
+
+// announced is whether every webhook has an authority, and another one than before.
+func announced(now, before map[string]string) bool {
+	for name, authority := range now {
+		if authority == "" || authority == before[name] {
+			return false
+		}
+	}
+	return len(now) > 0
 }
 
 // kept is what no upgrade and no rollback may change.

@@ -509,11 +509,13 @@ func TestOptionalKindsAreLookedForNowAndThenAndWatchedOnce(t *testing.T) {
 		}
 		return ok
 	}
-	if ask() || ask() || m.asked != 1 {
+	first, second := ask(), ask()
+	if first || second || m.asked != 1 {
 		t.Errorf("asked %d times for a kind that is missing", m.asked)
 	}
 	m.there = true
-	if now = now.Add(lookAgain); !ask() || !ask() || watched != 1 || m.asked != 2 {
+	now = now.Add(lookAgain)
+	if first, second = ask(), ask(); !first || !second || watched != 1 || m.asked != 2 {
 		t.Errorf("watched %d times, asked %d times", watched, m.asked)
 	}
 	if m.fails = errors.New("no"); !ask() {

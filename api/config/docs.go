@@ -109,6 +109,8 @@ func Doc(field string) string {
 		return "TLS of the connections to brokers."
 	case "Kafka.Topics":
 		return "Topics in use, to be changed where several installations share a Kafka cluster."
+	case "Kubernetes.CertificateSecret":
+		return "CertificateSecret is the name of the Secret of the injector's certificate."
 	case "Kubernetes.Context":
 		return "Context is the context of the kubeconfig. Empty: its current one."
 	case "Kubernetes.IdentitySecret":

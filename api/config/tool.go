@@ -42,6 +42,8 @@ type Kubernetes struct {
 	Namespace string `yaml:"namespace" flag:"namespace"`
 	// IdentitySecret is the name of the Secret of the identity key.
 	IdentitySecret string `yaml:"identitySecret" flag:"identity-secret"`
+	// CertificateSecret is the name of the Secret of the injector's certificate.
+	CertificateSecret string `yaml:"certificateSecret" flag:"certificate-secret"`
 	// IstioNamespace is where istiod and its ConfigMap istio are, if they are.
 	IstioNamespace string `yaml:"istioNamespace" flag:"istio-namespace"`
 }
@@ -49,9 +51,11 @@ type Kubernetes struct {
 // DefaultCheck is what holds where neither file nor flag says otherwise.
 func DefaultCheck() Check {
 	return Check{
-		Kafka:      defaultKafka(),
-		Topics:     TopicSettings{Replication: -1},
-		Redis:      Redis{Timeout: 500 * time.Millisecond},
-		Kubernetes: Kubernetes{Namespace: "weir-system", IdentitySecret: "weir-identity", IstioNamespace: "istio-system"},
+		Kafka:  defaultKafka(),
+		Topics: TopicSettings{Replication: -1},
+		Redis:  Redis{Timeout: 500 * time.Millisecond},
+		Kubernetes: Kubernetes{
+			Namespace: "weir-system", IdentitySecret: "weir-identity", CertificateSecret: "weir-webhook-tls", IstioNamespace: "istio-system",
+		},
 	}
 }

@@ -84,7 +84,8 @@ func (c checker) run(cmd *cobra.Command, cfg config.Check) error {
 	defer basis.Close()
 	kubernetes := cluster.New(cluster.Config{
 		Client: client, Namespace: cfg.Kubernetes.Namespace, IstioNamespace: cfg.Kubernetes.IstioNamespace,
-		IdentitySecret: cfg.Kubernetes.IdentitySecret, Version: version.Short(), Fingerprint: basis.Fingerprint,
+		IdentitySecret: cfg.Kubernetes.IdentitySecret, CertificateSecret: cfg.Kubernetes.CertificateSecret,
+		Version: version.Short(), Fingerprint: basis.Fingerprint,
 	})
 	report := checkup.Run(cmd.Context(), append(basis.All(), kubernetes.All()...), c.each)
 	report.Version = version.Short()

@@ -16,8 +16,8 @@ type Config struct {
 	Client dynamic.Interface
 	// Namespace is the installation's, IstioNamespace istiod's.
 	Namespace, IstioNamespace string
-	// IdentitySecret is the name of the Secret of the identity key.
-	IdentitySecret string
+	// IdentitySecret and CertificateSecret are the names of the Secrets of the identity key and of the injector's certificate.
+	IdentitySecret, CertificateSecret string
 	// Version is this program's.
 	Version string
 	// Fingerprint is that of the installation's identity key, false where it is not known. nil: it is not.
@@ -32,7 +32,6 @@ const (
 	controllerName = "weir-controller"
 	aggregatorName = "weir-aggregator"
 	webhookName    = "weir-webhook"
-	webhookSecret  = "weir-webhook-tls" //nolint:gosec // a name
 	injectorName   = "weir-injector"
 )
 

@@ -114,7 +114,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, client: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), sets())}
 	w.cfg = Config{
-		Client: w.client, Namespace: "weir-system", IstioNamespace: "istio-system", IdentitySecret: "weir-identity", Version: "v1.2.3",
+		Client: w.client, Namespace: "weir-system", IstioNamespace: "istio-system", IdentitySecret: "weir-identity", CertificateSecret: "weir-webhook-tls", Version: "v1.2.3",
 		Now: func() time.Time { return now },
 	}
 	crd := read(t, chart)
@@ -141,8 +141,8 @@ func newWorld(t *testing.T) *world {
 			w.put(k, parse(t, text))
 		}
 	}
-	ca, serving := certificates(t, now.Add(-time.Hour), now.Add(60*24*time.Hour), "weir-webhook.weir-system.svc")
-	w.certificate(serving)
+	ca, cert := certificates(t, now.Add(-time.Hour), now.Add(60*24*time.Hour), "weir-webhook.weir-system.svc")
+	w.certificate(cert)
 	w.put(webhooks(), parse(t, webhook(ca)))
 	return w
 }
@@ -179,7 +179,7 @@ func webhook(ca []byte) string {
 }
 
 // certificates are an authority and a certificate that it signed for host, PEM.
-func certificates(t *testing.T, from, to time.Time, host string) (ca, serving []byte) {
+func certificates(t *testing.T, from, to time.Time, host string) (ca, cert []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -199,8 +199,8 @@ func certificates(t *testing.T, from, to time.Time, host string) (ca, serving []
 	return ca, sign(&x509.Certificate{NotAfter: to, DNSNames: []string{host}}, root)
 }
 
-func (w *world) certificate(serving []byte) {
-	w.put(secrets(), parse(w.t, `{apiVersion: v1, kind: Secret, metadata: {name: weir-webhook-tls, namespace: weir-system}, data: {tls.crt: "`+base64.StdEncoding.EncodeToString(serving)+`"}}`))
+func (w *world) certificate(cert []byte) {
+	w.put(secrets(), parse(w.t, `{apiVersion: v1, kind: Secret, metadata: {name: weir-webhook-tls, namespace: weir-system}, data: {tls.crt: "`+base64.StdEncoding.EncodeToString(cert)+`"}}`))
 }
 
 // put makes or replaces an object and returns it as it was, nil if there was none.
@@ -369,18 +369,18 @@ func (w *world) edit(k kind, namespace, name, part, by string) (back func()) {
 }
 
 func TestCertificateThatEndsSoon(t *testing.T) {
-	ca, serving := certificates(t, now.Add(-time.Hour), now.Add(48*time.Hour), "a.b.svc")
+	ca, cert := certificates(t, now.Add(-time.Hour), now.Add(48*time.Hour), "a.b.svc")
 	for name, tt := range map[string]struct {
 		at   time.Time
 		want checkup.Level
 	}{
 		"two days before": {now, checkup.Warning}, "afterwards": {now.Add(49 * time.Hour), checkup.Failed}, "before it begins": {now.Add(-2 * time.Hour), checkup.Failed},
 	} {
-		if f := judgeCertificate("x", ca, serving, "a.b.svc", tt.at); len(f) != 1 || f[0].Level != tt.want || f[0].Fix == "" {
+		if f := judgeCertificate("x", ca, serving{"tls", cert, "a.b.svc"}, tt.at); len(f) != 1 || f[0].Level != tt.want || f[0].Fix == "" {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-	if f := judgeCertificate("x", ca, serving, "c.b.svc", now); len(f) != 1 || f[0].Level != checkup.Failed {
+	if f := judgeCertificate("x", ca, serving{"tls", cert, "c.b.svc"}, now); len(f) != 1 || f[0].Level != checkup.Failed {
 		t.Errorf("another host: %+v", f)
 	}
 }

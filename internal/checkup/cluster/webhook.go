@@ -87,37 +87,44 @@ func judgeWebhook(w *admissionv1.MutatingWebhookConfiguration) []checkup.Finding
 
 // certificate looks at the serving certificate of the Secret.
 func (c *Checks) certificate(ctx context.Context, w *admissionv1.MutatingWebhookConfiguration) []checkup.Finding {
-	s, err := object[corev1.Secret](ctx, c.kubernetes, secrets(), c.cfg.Namespace, webhookSecret)
+	s, err := object[corev1.Secret](ctx, c.kubernetes, secrets(), c.cfg.Namespace, c.cfg.CertificateSecret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return []checkup.Finding{checkup.Skip("", "there is no Secret %s: the certificate of the injector, in files of its own, is not looked at", webhookSecret)}
+		return []checkup.Finding{checkup.Skip("", "there is no Secret %s: the certificate of the injector, in files of its own, is not looked at", c.cfg.CertificateSecret)}
 	case err != nil:
 		return cannot("get", secrets(), c.cfg.Namespace, err)
 	}
 	var out []checkup.Finding
-	host := webhookName + "." + c.cfg.Namespace + ".svc"
+	sc := serving{secret: s.Name, pem: s.Data[corev1.TLSCertKey], host: webhookName + "." + c.cfg.Namespace + ".svc"}
 	for _, h := range w.Webhooks {
 		if len(h.ClientConfig.CABundle) > 0 {
-			out = append(out, judgeCertificate(h.Name, h.ClientConfig.CABundle, s.Data[corev1.TLSCertKey], host, c.cfg.Now())...)
+			out = append(out, judgeCertificate(h.Name, h.ClientConfig.CABundle, sc, c.cfg.Now())...)
 		}
 	}
 	return out
 }
 
-// judgeCertificate holds a serving certificate, PEM, against the authorities that kube-apiserver was told, PEM.
-func judgeCertificate(webhook string, bundle, serving []byte, host string, now time.Time) []checkup.Finding {
-	renew := "delete Secret " + webhookSecret + ": the leading controller makes a new one; with cert-manager or your own, renew it there"
-	leaf, others, err := chain(serving)
+// serving is a certificate, PEM, that a Secret holds for a host.
+type serving struct {
+	secret string
+	pem    []byte
+	host   string
+}
+
+// judgeCertificate holds a serving certificate against the authorities that kube-apiserver was told, PEM.
+func judgeCertificate(webhook string, bundle []byte, s serving, now time.Time) []checkup.Finding {
+	renew := "delete Secret " + s.secret + ": the leading controller makes a new one; with cert-manager or your own, renew it there"
+	leaf, others, err := chain(s.pem)
 	if err != nil {
-		return []checkup.Finding{checkup.Fail(renew, "Secret %s: %s: %v", webhookSecret, corev1.TLSCertKey, err)}
+		return []checkup.Finding{checkup.Fail(renew, "Secret %s: %s: %v", s.secret, corev1.TLSCertKey, err)}
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
 		return []checkup.Finding{checkup.Fail(renew, "webhook %s: its authority (caBundle) is no certificate", webhook)}
 	}
-	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, DNSName: host, CurrentTime: now})
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, DNSName: s.host, CurrentTime: now})
 	if err != nil {
-		return []checkup.Finding{checkup.Fail(renew, "webhook %s: kube-apiserver refuses the certificate of %s: %v", webhook, host, err)}
+		return []checkup.Finding{checkup.Fail(renew, "webhook %s: kube-apiserver refuses the certificate of %s: %v", webhook, s.host, err)}
 	}
 	if left := leaf.NotAfter.Sub(now); left < expirySoon {
 		return []checkup.Finding{checkup.Warn(renew, "webhook %s: its certificate ends in %v", webhook, left.Round(time.Hour))}

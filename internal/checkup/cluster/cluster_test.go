@@ -103,7 +103,7 @@ func sets() map[schema.GroupVersionResource]string {
 		definitions(): "CustomResourceDefinitionList", deployments(): "DeploymentList", statefulSets(): "StatefulSetList", leases(): "LeaseList",
 		webhooks(): "MutatingWebhookConfigurationList", secrets(): "SecretList", endpointSlices(): "EndpointSliceList", namespaces(): "NamespaceList",
 		pods(): "PodList", quotaPolicies(): "QuotaPolicyList", configMaps(): "ConfigMapList", authorizationPolicies(): "AuthorizationPolicyList",
-		serviceEntries(): "ServiceEntryList", securityPolicies(): "SecurityPolicyList", backends(): "BackendList",
+		serviceEntries(): "ServiceEntryList", envoyFilters(): "EnvoyFilterList", securityPolicies(): "SecurityPolicyList", backends(): "BackendList",
 	} {
 		out[k.GroupVersionResource] = list
 	}
@@ -134,6 +134,7 @@ func newWorld(t *testing.T) *world {
 		configMaps():            {`{apiVersion: v1, kind: ConfigMap, metadata: {name: istio, namespace: istio-system}, data: {mesh: "extensionProviders: [{name: weir-shop, envoyExtAuthzGrpc: {service: shop/check.weir.internal, port: 9191, timeout: 0.150s}}]"}}`},
 		authorizationPolicies(): {`{apiVersion: security.istio.io/v1, kind: AuthorizationPolicy, metadata: {name: weir-orders, namespace: shop}, spec: {action: CUSTOM, provider: {name: weir-shop}, rules: [{}]}}`},
 		serviceEntries():        {`{apiVersion: networking.istio.io/v1, kind: ServiceEntry, metadata: {name: weir, namespace: shop}, spec: {hosts: [check.weir.internal], ports: [{number: 9191, name: grpc, protocol: GRPC}]}}`},
+		envoyFilters():          {filter},
 		securityPolicies():      {gatewayPolicy},
 		backends():              {`{apiVersion: gateway.envoyproxy.io/v1alpha1, kind: Backend, metadata: {name: weir, namespace: shop}, status: {conditions: [{type: Accepted, status: "True"}]}}`},
 	} {
@@ -170,6 +171,8 @@ func policy(accepted, reason, programmed string, observed int) string {
 		`, pods: {enforcing: 1, total: 2, lagging: [orders-b]}, conditions: [{type: Accepted, status: "` + accepted + `", reason: Invalid, message: "spec.limits[0]: no", lastTransitionTime: "2026-11-30T11:00:00Z"}, ` +
 		`{type: Programmed, status: "` + programmed + `", reason: ` + reason + `, message: m, lastTransitionTime: "2026-11-30T11:00:00Z"}]}}`
 }
+
+const filter = `{apiVersion: networking.istio.io/v1alpha3, kind: EnvoyFilter, metadata: {name: weir-orders, namespace: shop}, spec: {configPatches: [{applyTo: HTTP_FILTER, match: {context: SIDECAR_INBOUND, listener: {filterChain: {filter: {name: envoy.filters.network.http_connection_manager, subFilter: {name: envoy.filters.http.router}}}}}, patch: {operation: INSERT_BEFORE, value: {name: envoy.filters.http.ext_authz, typed_config: {grpc_service: {envoy_grpc: {cluster_name: weir}}}}}}, {applyTo: CLUSTER, patch: {operation: ADD, value: {name: weir}}}]}}`
 
 const gatewayPolicy = `{apiVersion: gateway.envoyproxy.io/v1alpha1, kind: SecurityPolicy, metadata: {name: weir-orders, namespace: shop}, spec: {extAuth: {grpc: {backendRefs: [{group: gateway.envoyproxy.io, kind: Backend, name: weir}]}, contextExtensions: [{name: weir.target, type: Value, value: shop/HTTPRoute/orders}]}}, status: {ancestors: [{conditions: [{type: Accepted, status: "True"}]}]}}`
 
@@ -267,79 +270,22 @@ func found(r *checkup.Report, name string, level checkup.Level, part string) boo
 	return false
 }
 
-// Each way to be broken is found, with what to do about it, and is found no more once that is done. CASE 24: providers of
-// the mesh that are not there. CASE 25: policies that are not in force everywhere.
-func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
-	w := newWorld(t)
+// broken is a way to be broken: what does it, which returns what mends it, and what is found.
+type broken struct {
+	name   string
+	breaks func() (mends func())
+	check  string
+	level  checkup.Level
+	text   string
+}
+
+// each holds that a healthy installation, broken in each way, is found so with a fix, and is found no more once mended.
+func (w *world) each(t *testing.T, ways ...broken) {
+	t.Helper()
 	if r := w.check(); r.Result != checkup.OK || r.Skipped > 0 {
 		t.Fatalf("a healthy installation:\n%s", text(r))
 	}
-	ca, _ := certificates(t, now.Add(-time.Hour), now.Add(time.Hour), "x")
-	replaced := func(k kind, base, part, by string) func() func() {
-		return func() func() { return w.with(k, strings.Replace(base, part, by, 1)) }
-	}
-	controller, aggregators := workload("Deployment", "weir-controller"), workload("StatefulSet", "weir-aggregator")
-	lease := `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: weir-controller, namespace: weir-system}, spec: {holderIdentity: "weir-controller-a", leaseDurationSeconds: 15, renewTime: "2026-11-30T11:50:00.000000Z"}}`
-	mesh := func(providers string) func() func() {
-		return func() func() {
-			return w.with(configMaps(), `{apiVersion: v1, kind: ConfigMap, metadata: {name: istio, namespace: istio-system}, data: {mesh: "extensionProviders: [`+providers+`]"}}`)
-		}
-	}
-	for _, tt := range []struct {
-		name   string
-		breaks func() (mends func())
-		check  string
-		level  checkup.Level
-		text   string
-	}{
-		{"no definition", func() func() { return w.without(definitions(), "", definitionName) }, "kubernetes.definition", checkup.Failed, "is not defined"},
-		{"a definition of another version", func() func() { return w.edit(definitions(), "", definitionName, `"maxItems":8`, `"maxItems":9`) }, "kubernetes.definition", checkup.Warning, "another version of weir"},
-		{"a version not served", func() func() { return w.edit(definitions(), "", definitionName, `"served":true`, `"served":false`) }, "kubernetes.definition", checkup.Failed, "does not serve"},
-		{"a definition not established", func() func() {
-			return w.edit(definitions(), "", definitionName, `"status":"True"`, `"status":"False"`)
-		}, "kubernetes.definition", checkup.Failed, "not Established"},
-		{"no controller", func() func() { return w.without(deployments(), "weir-system", controllerName) }, "kubernetes.controller", checkup.Failed, "no Deployment weir-controller"},
-		{"no ready controller", replaced(deployments(), controller, "readyReplicas: 2", "readyReplicas: 0"), "kubernetes.controller", checkup.Failed, "none of 2 replicas is ready"},
-		{"one controller of two", replaced(deployments(), controller, "readyReplicas: 2", "readyReplicas: 1"), "kubernetes.controller", checkup.Warning, "1 of 2 replicas"},
-		{"a lease that ran out", func() func() { return w.with(leases(), lease) }, "kubernetes.controller", checkup.Failed, "weir-controller-a led until 10m0s ago"},
-		{"a lease given up", replaced(leases(), lease, `"weir-controller-a"`, `""`), "kubernetes.controller", checkup.Failed, "no controller leads"},
-		{"no lease", func() func() { return w.without(leases(), "weir-system", controllerName) }, "kubernetes.controller", checkup.Failed, "no controller leads"},
-		{"scaled to nothing", replaced(statefulSets(), aggregators, "replicas: 2", "replicas: 0"), "kubernetes.aggregators", checkup.Failed, "no replicas"},
-		{"no aggregators", func() func() { return w.without(statefulSets(), "weir-system", aggregatorName) }, "kubernetes.aggregators", checkup.Failed, "no StatefulSet"},
-		{"programs of two versions", replaced(statefulSets(), aggregators, ":1.2.3", ":1.2.2"), "kubernetes.versions", checkup.Warning, "the controller is of version 1.2.3, the aggregators of 1.2.2"},
-		{"no webhook", func() func() { return w.without(webhooks(), "", injectorName) }, "kubernetes.webhook", checkup.Failed, "pods get no sidecar in shop"},
-		{"another authority", func() func() { return w.with(webhooks(), webhook(ca)) }, "kubernetes.webhook", checkup.Failed, "kube-apiserver refuses the certificate of weir-webhook.weir-system.svc"},
-		{"no authority", func() func() { return w.with(webhooks(), webhook(nil)) }, "kubernetes.webhook", checkup.Failed, "has no authority"},
-		{"a webhook that stops pods", func() func() { return w.edit(webhooks(), "", injectorName, "Ignore", "Fail") }, "kubernetes.webhook", checkup.Warning, "stops all pods"},
-		{"a certificate that is none", func() func() {
-			return w.with(secrets(), `{apiVersion: v1, kind: Secret, metadata: {name: weir-webhook-tls, namespace: weir-system}, data: {tls.crt: ""}}`)
-		}, "kubernetes.webhook", checkup.Failed, "there is no certificate in it"},
-		{"no endpoint", func() func() { return w.edit(endpointSlices(), "weir-system", "weir-webhook-x", "true", "false") }, "kubernetes.webhook", checkup.Failed, "no ready endpoint"},
-		{"no namespace asks", func() func() {
-			return w.with(namespaces(), `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
-		}, "kubernetes.injection", checkup.Warning, "no namespace asks"},
-		{"a pod without a sidecar", func() func() { return w.with(pods(), pod("orders-b", "{}", "[]")) }, "kubernetes.injection", checkup.Warning, "1 pod has no sidecar, so nothing of theirs is counted: orders-b"},
-		{"a sidecar that does not run", replaced(pods(), pod("orders-b", "{}", "[{name: weir-sidecar, image: x}]"), "phase: Running",
-			`phase: Pending, initContainerStatuses: [{name: weir-sidecar, state: {waiting: {reason: CreateContainerConfigError, message: 'secret "weir-identity" not found'}}}]`),
-			"kubernetes.injection", checkup.Warning, `orders-b: CreateContainerConfigError secret "weir-identity" not found`},
-		{"no identity key", func() func() { return w.without(secrets(), "weir-system", "weir-identity") }, "kubernetes.identity", checkup.Failed, "no Secret weir-identity"},
-		{"no copy", func() func() { return w.without(secrets(), "shop", "weir-identity") }, "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in shop"},
-		{"a copy of another key", func() func() { return w.with(secrets(), secret("shop", 1)) }, "kubernetes.identity", checkup.Failed, "another key than the installation's in the copy of Secret weir-identity in shop"},
-		{"an invalid policy", func() func() { return w.with(quotaPolicies(), policy("False", "Programmed", "True", 2)) }, "kubernetes.policies", checkup.Failed, "shop/orders is not accepted: Invalid: spec.limits[0]: no"},
-		{"a policy in force in part", func() func() { return w.with(quotaPolicies(), policy("True", "PartiallyProgrammed", "False", 2)) }, "kubernetes.policies", checkup.Failed, "PartiallyProgrammed: m (1 of 2 pods; lagging: orders-b)"},
-		{"a policy not looked at", func() func() { return w.with(quotaPolicies(), policy("True", "Programmed", "True", 1)) }, "kubernetes.policies", checkup.Failed, "generation 2 is not looked at"},
-		{"a provider that is not declared", mesh(""), "mesh.istio", checkup.Failed, `shop/weir-orders names the provider "weir-shop", which the mesh's configuration does not have`},
-		{"a provider on loopback", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: 127.0.0.1, port: 9191, timeout: 1s}}"), "mesh.istio", checkup.Failed, "at 127.0.0.1, which the mesh does not know"},
-		{"a provider at another port", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: shop/check.weir.internal, port: 9999, timeout: 1s}}"), "mesh.istio", checkup.Failed, "which no ServiceEntry has"},
-		{"a provider of another namespace", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: other/check.weir.internal, port: 9191, timeout: 1s}}"), "mesh.istio", checkup.Failed, "which no ServiceEntry has"},
-		{"a provider without a time-out", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: shop/check.weir.internal, port: 9191}}"), "mesh.istio", checkup.Warning, "no time-out"},
-		{"a mesh configuration that is none", mesh("{"), "mesh.istio", checkup.Failed, "mesh"},
-		{"no Backend", func() func() { return w.without(backends(), "shop", "weir") }, "mesh.envoy-gateway", checkup.Failed, "asks Backend shop/weir, which is not there"},
-		{"a Backend not accepted", func() func() { return w.edit(backends(), "shop", "weir", "True", "False") }, "mesh.envoy-gateway", checkup.Failed, "which is not accepted"},
-		{"a SecurityPolicy not accepted", func() func() {
-			return w.edit(securityPolicies(), "shop", "weir-orders", `"status":"True"`, `"status":"False"`)
-		}, "mesh.envoy-gateway", checkup.Failed, "SecurityPolicy shop/weir-orders is not accepted"},
-	} {
+	for _, tt := range ways {
 		t.Run(tt.name, func(t *testing.T) {
 			mends := tt.breaks()
 			r := w.check()
@@ -352,6 +298,87 @@ func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
 			}
 		})
 	}
+}
+
+// replaced is a way to be broken: an object of a text in which a part is another one.
+func (w *world) replaced(k kind, base, part, by string) func() func() {
+	return func() func() { return w.with(k, strings.Replace(base, part, by, 1)) }
+}
+
+func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
+	w := newWorld(t)
+	ca, _ := certificates(t, now.Add(-time.Hour), now.Add(time.Hour), "x")
+	controller, aggregators := workload("Deployment", "weir-controller"), workload("StatefulSet", "weir-aggregator")
+	lease := `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: weir-controller, namespace: weir-system}, spec: {holderIdentity: "weir-controller-a", leaseDurationSeconds: 15, renewTime: "2026-11-30T11:50:00.000000Z"}}`
+	w.each(t, []broken{
+		{"no definition", func() func() { return w.without(definitions(), "", definitionName) }, "kubernetes.definition", checkup.Failed, "is not defined"},
+		{"a definition of another version", func() func() { return w.edit(definitions(), "", definitionName, `"maxItems":8`, `"maxItems":9`) }, "kubernetes.definition", checkup.Warning, "another version of weir"},
+		{"a version not served", func() func() { return w.edit(definitions(), "", definitionName, `"served":true`, `"served":false`) }, "kubernetes.definition", checkup.Failed, "does not serve"},
+		{"a definition not established", func() func() {
+			return w.edit(definitions(), "", definitionName, `"status":"True"`, `"status":"False"`)
+		}, "kubernetes.definition", checkup.Failed, "not Established"},
+		{"no controller", func() func() { return w.without(deployments(), "weir-system", controllerName) }, "kubernetes.controller", checkup.Failed, "no Deployment weir-controller"},
+		{"no ready controller", w.replaced(deployments(), controller, "readyReplicas: 2", "readyReplicas: 0"), "kubernetes.controller", checkup.Failed, "none of 2 replicas is ready"},
+		{"one controller of two", w.replaced(deployments(), controller, "readyReplicas: 2", "readyReplicas: 1"), "kubernetes.controller", checkup.Warning, "1 of 2 replicas"},
+		{"a lease that ran out", func() func() { return w.with(leases(), lease) }, "kubernetes.controller", checkup.Failed, "weir-controller-a led until 10m0s ago"},
+		{"a lease given up", w.replaced(leases(), lease, `"weir-controller-a"`, `""`), "kubernetes.controller", checkup.Failed, "no controller leads"},
+		{"no lease", func() func() { return w.without(leases(), "weir-system", controllerName) }, "kubernetes.controller", checkup.Failed, "no controller leads"},
+		{"scaled to nothing", w.replaced(statefulSets(), aggregators, "replicas: 2", "replicas: 0"), "kubernetes.aggregators", checkup.Failed, "no replicas"},
+		{"no aggregators", func() func() { return w.without(statefulSets(), "weir-system", aggregatorName) }, "kubernetes.aggregators", checkup.Failed, "no StatefulSet"},
+		{"programs of two versions", w.replaced(statefulSets(), aggregators, ":1.2.3", ":1.2.2"), "kubernetes.versions", checkup.Warning, "the controller is of version 1.2.3, the aggregators of 1.2.2"},
+		{"no webhook", func() func() { return w.without(webhooks(), "", injectorName) }, "kubernetes.webhook", checkup.Failed, "pods get no sidecar in shop"},
+		{"another authority", func() func() { return w.with(webhooks(), webhook(ca)) }, "kubernetes.webhook", checkup.Failed, "kube-apiserver refuses the certificate of weir-webhook.weir-system.svc"},
+		{"no authority", func() func() { return w.with(webhooks(), webhook(nil)) }, "kubernetes.webhook", checkup.Failed, "has no authority"},
+		{"a webhook that stops pods", func() func() { return w.edit(webhooks(), "", injectorName, "Ignore", "Fail") }, "kubernetes.webhook", checkup.Warning, "stops all pods"},
+		{"a certificate that is none", func() func() {
+			return w.with(secrets(), `{apiVersion: v1, kind: Secret, metadata: {name: weir-webhook-tls, namespace: weir-system}, data: {tls.crt: ""}}`)
+		}, "kubernetes.webhook", checkup.Failed, "there is no certificate in it"},
+		{"no endpoint", func() func() { return w.edit(endpointSlices(), "weir-system", "weir-webhook-x", "true", "false") }, "kubernetes.webhook", checkup.Failed, "no ready endpoint"},
+		{"no namespace asks", func() func() {
+			return w.with(namespaces(), `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
+		}, "kubernetes.injection", checkup.Warning, "no namespace asks"},
+		{"a pod without a sidecar", func() func() { return w.with(pods(), pod("orders-b", "{}", "[]")) }, "kubernetes.injection", checkup.Warning, "1 pod has no sidecar, so nothing of theirs is counted: orders-b"},
+		{"a sidecar that does not run", w.replaced(pods(), pod("orders-b", "{}", "[{name: weir-sidecar, image: x}]"), "phase: Running",
+			`phase: Pending, initContainerStatuses: [{name: weir-sidecar, state: {waiting: {reason: CreateContainerConfigError, message: 'secret "weir-identity" not found'}}}]`),
+			"kubernetes.injection", checkup.Warning, `orders-b: CreateContainerConfigError secret "weir-identity" not found`},
+		{"no identity key", func() func() { return w.without(secrets(), "weir-system", "weir-identity") }, "kubernetes.identity", checkup.Failed, "no Secret weir-identity"},
+		{"no copy", func() func() { return w.without(secrets(), "shop", "weir-identity") }, "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in shop"},
+		{"a copy of another key", func() func() { return w.with(secrets(), secret("shop", 1)) }, "kubernetes.identity", checkup.Failed, "another key than the installation's in the copy of Secret weir-identity in shop"},
+	}...)
+}
+
+// A provider of the mesh that is not there or not known denies every request.
+func TestCase24BrokenProvidersOfTheMeshAreFound(t *testing.T) {
+	w := newWorld(t)
+	mesh := func(providers string) func() func() {
+		return func() func() {
+			return w.with(configMaps(), `{apiVersion: v1, kind: ConfigMap, metadata: {name: istio, namespace: istio-system}, data: {mesh: "extensionProviders: [`+providers+`]"}}`)
+		}
+	}
+	w.each(t, []broken{
+		{"a provider that is not declared", mesh(""), "mesh.istio", checkup.Failed, `shop/weir-orders names the provider "weir-shop", which the mesh's configuration does not have`},
+		{"a provider on loopback", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: 127.0.0.1, port: 9191, timeout: 1s}}"), "mesh.istio", checkup.Failed, "at 127.0.0.1, which the mesh does not know"},
+		{"a provider at another port", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: shop/check.weir.internal, port: 9999, timeout: 1s}}"), "mesh.istio", checkup.Failed, "which no ServiceEntry has"},
+		{"a provider of another namespace", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: other/check.weir.internal, port: 9191, timeout: 1s}}"), "mesh.istio", checkup.Failed, "which no ServiceEntry has"},
+		{"a provider without a time-out", mesh("{name: weir-shop, envoyExtAuthzGrpc: {service: shop/check.weir.internal, port: 9191}}"), "mesh.istio", checkup.Warning, "no time-out"},
+		{"a mesh configuration that is none", mesh("{"), "mesh.istio", checkup.Failed, "mesh"},
+		{"no Backend", func() func() { return w.without(backends(), "shop", "weir") }, "mesh.envoy-gateway", checkup.Failed, "asks Backend shop/weir, which is not there"},
+		{"a Backend not accepted", func() func() { return w.edit(backends(), "shop", "weir", "True", "False") }, "mesh.envoy-gateway", checkup.Failed, "which is not accepted"},
+		{"a SecurityPolicy not accepted", func() func() {
+			return w.edit(securityPolicies(), "shop", "weir-orders", `"status":"True"`, `"status":"False"`)
+		}, "mesh.envoy-gateway", checkup.Failed, "SecurityPolicy shop/weir-orders is not accepted"},
+		{"a filter before authentication", func() func() { return w.edit(envoyFilters(), "shop", "weir-orders", "INSERT_BEFORE", "INSERT_FIRST") }, "mesh.istio", checkup.Warning, "EnvoyFilter shop/weir-orders puts weir's check elsewhere than just before the router"},
+	}...)
+}
+
+// What a status says is not taken for enforcement unless it speaks of every pod and of this generation.
+func TestCase25PoliciesNotInForceEverywhereAreFound(t *testing.T) {
+	w := newWorld(t)
+	w.each(t, []broken{
+		{"an invalid policy", func() func() { return w.with(quotaPolicies(), policy("False", "Programmed", "True", 2)) }, "kubernetes.policies", checkup.Failed, "shop/orders is not accepted: Invalid: spec.limits[0]: no"},
+		{"a policy in force in part", func() func() { return w.with(quotaPolicies(), policy("True", "PartiallyProgrammed", "False", 2)) }, "kubernetes.policies", checkup.Failed, "PartiallyProgrammed: m (1 of 2 pods; lagging: orders-b)"},
+		{"a policy not looked at", func() func() { return w.with(quotaPolicies(), policy("True", "Programmed", "True", 1)) }, "kubernetes.policies", checkup.Failed, "generation 2 is not looked at"},
+	}...)
 }
 
 // edit replaces text in an object's JSON for a while.

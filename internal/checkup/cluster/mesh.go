@@ -18,6 +18,7 @@ import (
 func configMaps() kind            { return of("", "v1", "configmaps") }
 func authorizationPolicies() kind { return of("security.istio.io", "v1", "authorizationpolicies") }
 func serviceEntries() kind        { return of("networking.istio.io", "v1", "serviceentries") }
+func envoyFilters() kind          { return of("networking.istio.io", "v1alpha3", "envoyfilters") }
 
 // The ConfigMap of the mesh's configuration, and its key.
 const (
@@ -89,11 +90,16 @@ func (c *Checks) istio(ctx context.Context) []checkup.Finding {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return cannot("list", serviceEntries(), "", err)
 	}
-	return judgeIstio(mesh, authorizations, entries)
+	filters, err := objects[envoyFilter](ctx, c.kubernetes, envoyFilters(), "", "")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return cannot("list", envoyFilters(), "", err)
+	}
+	return judgeIstio(mesh, authorizations, entries, filters)
 }
 
-// judgeIstio finds providers that are named and not there, or there and not reachable: then Istio refuses every request.
-func judgeIstio(mesh meshConfig, authorizations []authorization, entries []serviceEntry) []checkup.Finding {
+// judgeIstio finds providers that are named and not there, or there and not reachable: then Istio refuses every request; and
+// filters that ask too early.
+func judgeIstio(mesh meshConfig, authorizations []authorization, entries []serviceEntry, filters []envoyFilter) []checkup.Finding {
 	var out []checkup.Finding
 	users := map[string][]string{}
 	for _, a := range authorizations {
@@ -112,7 +118,9 @@ func judgeIstio(mesh meshConfig, authorizations []authorization, entries []servi
 			out, used = append(out, judgeProvider(p, entries)...), used+1
 		}
 	}
-	return checkup.OrOkay(out, "%s of weir's in use, each declared and reachable by a ServiceEntry", checkup.Many(used, "provider"))
+	early, asking := judgeFilters(filters)
+	return checkup.OrOkay(append(out, early...), "%s and %s of weir's: each provider is declared and has a ServiceEntry, each filter comes just before the router",
+		checkup.Many(used, "provider"), checkup.Many(asking, "EnvoyFilter"))
 }
 
 func sorted(m map[string][]string) []string {
@@ -168,6 +176,65 @@ func entered(entries []serviceEntry, namespace, host string, port uint32) bool {
 		}
 		return false
 	})
+}
+
+// envoyFilter is what is looked at of one.
+type envoyFilter struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		ConfigPatches []filterPatch `json:"configPatches"`
+	} `json:"spec"`
+}
+
+type filterPatch struct {
+	ApplyTo string `json:"applyTo"`
+	Match   struct {
+		Listener struct {
+			FilterChain struct {
+				Filter struct {
+					SubFilter named `json:"subFilter"`
+				} `json:"filter"`
+			} `json:"filterChain"`
+		} `json:"listener"`
+	} `json:"match"`
+	Patch struct {
+		Operation string `json:"operation"`
+		Value     struct {
+			Name        string `json:"name"`
+			TypedConfig struct {
+				GRPCService struct {
+					EnvoyGRPC struct {
+						Cluster string `json:"cluster_name"`
+					} `json:"envoy_grpc"`
+				} `json:"grpc_service"`
+			} `json:"typed_config"`
+		} `json:"value"`
+	} `json:"patch"`
+}
+
+// Names in what weir render istio-envoyfilter prints.
+const (
+	authzFilter  = "envoy.filters.http.ext_authz"
+	authzCluster = "weir"
+	routerFilter = "envoy.filters.http.router"
+)
+
+// judgeFilters finds EnvoyFilters that put weir's check elsewhere than just before the router, and counts weir's.
+func judgeFilters(filters []envoyFilter) (out []checkup.Finding, asking int) {
+	for _, f := range filters {
+		for _, p := range f.Spec.ConfigPatches {
+			v := p.Patch.Value
+			if p.ApplyTo != "HTTP_FILTER" || v.Name != authzFilter || v.TypedConfig.GRPCService.EnvoyGRPC.Cluster != authzCluster {
+				continue
+			}
+			asking++
+			if at := p.Match.Listener.FilterChain.Filter.SubFilter.Name; p.Patch.Operation != "INSERT_BEFORE" || at != routerFilter {
+				out = append(out, checkup.Warn("weir render istio-envoyfilter prints it", "EnvoyFilter %s/%s puts weir's check elsewhere than just before the router (%s %s): whoever is not authenticated may use up a client's quota", f.Namespace, f.Name, p.Patch.Operation, at))
+			}
+		}
+	}
+	return out, asking
 }
 
 func securityPolicies() kind { return of("gateway.envoyproxy.io", "v1alpha1", "securitypolicies") }

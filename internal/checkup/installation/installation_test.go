@@ -111,11 +111,6 @@ func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
 			"no sidecar has reported", "weir inject", refreshed, true},
 		{"an older sidecar", func() { w.status(func(s *wirev1.PodStatus) { s.ProgramVersion = "v1.0.0" }) }, "sidecars.versions", checkup.Warning,
 			`1 sidecar of version "v1.0.0", this program is of "v1.2.3": shop/orders-a`, "restart", refreshed, false},
-		{"a target without a policy", func() {
-			w.status(func(s *wirev1.PodStatus) {
-				s.Pod, s.Targets, s.Policies = "shop/carts-a", []string{"shop/Deployment/carts"}, nil
-			})
-		}, "sidecars.policies", checkup.Warning, "no policy for shop/Deployment/carts", "QuotaPolicy", func() { w.write("weir.status", 0, "shop/carts-a", nil, 0) }, false},
 		{"a policy that no sidecar has", func() {
 			w.publish(policy.OriginCLI, strings.NewReplacer("name: orders, ", "name: carts, ", "name: orders}", "name: carts}").Replace(orders))
 		}, "policies.in-force", checkup.Warning, "policy cli/shop/carts: no live sidecar has its target shop/Service/carts", "label the namespace",
@@ -145,6 +140,23 @@ func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
 				t.Errorf("mended, and still:\n%s", text(r))
 			}
 		})
+	}
+}
+
+// A target that no policy names is allowed, and never silently.
+func TestCase15TargetWithoutAPolicyIsSaid(t *testing.T) {
+	w := newWorld(t).begin()
+	w.says(goodRedis)
+	w.status(func(s *wirev1.PodStatus) {
+		s.Pod, s.Targets, s.Policies = "shop/carts-a", []string{"shop/Deployment/carts"}, nil
+	})
+	f, ok := found(check(t, w.config()), "sidecars.policies", checkup.Warning)
+	if !ok || !strings.Contains(f.Text, "no policy for shop/Deployment/carts, so every request to 1 pod is allowed: shop/carts-a") || !strings.Contains(f.Fix, "QuotaPolicy") {
+		t.Errorf("%+v", f)
+	}
+	w.write("weir.status", 0, "shop/carts-a", nil, 0)
+	if r := check(t, w.config()); r.Result != checkup.OK {
+		t.Errorf("it is gone, and still:\n%s", text(r))
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weirproxy/weir/api/v1alpha1/kube"
@@ -228,7 +227,7 @@ func sidecarOf(p corev1.Pod) *corev1.Container {
 func (s *stage) status() kube.QuotaPolicyStatus {
 	s.t.Helper()
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.GroupVersionKind(kube.GroupVersion().WithKind("QuotaPolicy")))
+	u.SetGroupVersionKind(kube.GroupVersion().WithKind("QuotaPolicy"))
 	s.must(s.cluster.Client.Get(s.t.Context(), client.ObjectKey{Namespace: "shop", Name: "orders"}, u))
 	var p kube.QuotaPolicy
 	s.must(runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &p))

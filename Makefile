@@ -3,7 +3,8 @@
 #   make test     everything that CI runs, with what it needs installed first
 #   make demo     the whole of weir on this machine
 #
-# Variables: ARGS (for demo, bench-envoy), NAME (for example), RUN and PKG (for tests), BENCH, FUZZTIME.
+# Variables: ARGS (for demo, bench-envoy), NAME (for example), REGISTRY and PLATFORMS
+# (for images), RUN and PKG (for tests), BENCH, FUZZTIME.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -54,6 +55,18 @@ demo: ## The whole of weir on this machine, with Envoy if python3 is there (ARGS
 example: envoy ## A service of examples/ behind weir (NAME='go python node', one, envoy, or '-- COMMAND')
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/weir ./cmd/weir-aggregator ./cmd/weir-sidecar
 	@$(GO) run ./examples/run $(or $(NAME),go)
+
+PLATFORMS ?= linux/amd64,linux/arm64
+IMAGES    := $(notdir $(wildcard cmd/*))
+
+.PHONY: images
+images: ## Build and push the images with docker buildx (REGISTRY=registry.example; docs/containers.md)
+	@[ -n '$(REGISTRY)' ] || { echo 'make images: say where to, REGISTRY=registry.example' >&2; exit 2; }
+	for program in $(IMAGES); do \
+		docker buildx build -f Containerfile --target $$program --platform $(PLATFORMS) \
+			--build-arg VERSION='$(VERSION)' --build-arg REVISION=$$(git rev-parse HEAD) \
+			--sbom=true --provenance=mode=max --tag '$(REGISTRY)'/$$program:'$(VERSION)' --push . ; \
+	done
 
 .PHONY: clean
 clean: ## Remove what was built (tools and parts stay: clean-tools)

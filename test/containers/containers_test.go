@@ -198,3 +198,37 @@ func TestKoBuildsAsTheMakefileDoes(t *testing.T) {
 		t.Errorf("platforms %q", ko.DefaultPlatforms)
 	}
 }
+
+// make images asks docker for each program's target; here docker only says what it was asked.
+func TestMakeImagesBuildsEachTarget(t *testing.T) {
+	bin := t.TempDir()
+	script := "#!/bin/sh\necho docker \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	images := func(args ...string) (string, error) {
+		cmd := exec.Command("make", append([]string{"--no-print-directory", "--silent", "images", "VERSION=1.2.3"}, args...)...)
+		cmd.Dir, cmd.Env = root(t), append(os.Environ(), "MAKEFLAGS=", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := images("REGISTRY=registry.example")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != len(programs(t)) {
+		t.Errorf("docker is asked %d times:\n%s", len(lines), out)
+	}
+	for i, program := range programs(t) {
+		for _, want := range []string{"-f Containerfile", "--target " + program + " ", "--platform linux/amd64,linux/arm64", "--build-arg VERSION=1.2.3",
+			"--tag registry.example/" + program + ":1.2.3"} {
+			if i >= len(lines) || !strings.Contains(lines[i], want) {
+				t.Errorf("%s: no %q in:\n%s", program, want, out)
+			}
+		}
+	}
+	if out, err := images("REGISTRY="); err == nil || !strings.Contains(out, "REGISTRY=") {
+		t.Errorf("without a registry: %v\n%s", err, out)
+	}
+}

@@ -68,9 +68,13 @@ func Start(t testing.TB, o Options) *Cluster {
 		t.Fatal(err)
 	}
 	c.Config = config
-	if c.Client, err = client.New(config, client.Options{Scheme: scheme.Scheme}); err != nil {
+	admin, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
 		t.Fatal(err)
 	}
+	c.mu.Lock() // the proxy serves already
+	c.Client = admin
+	c.mu.Unlock()
 	c.Kubeconfig = c.KubeconfigFor(t, "tester", "system:masters")
 	return c
 }

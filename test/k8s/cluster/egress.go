@@ -105,8 +105,14 @@ func (c *Cluster) resolve(ctx context.Context, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	c.mu.Lock()
+	asked := c.Client
+	c.mu.Unlock()
+	if asked == nil {
+		return "", errors.New("the cluster is still starting")
+	}
 	var services corev1.ServiceList
-	if err := c.Client.List(ctx, &services); err != nil {
+	if err := asked.List(ctx, &services); err != nil {
 		return "", err
 	}
 	for i := range services.Items {

@@ -2,7 +2,9 @@ package charts
 
 import (
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -71,4 +73,57 @@ func TestRightsNameTheSecretsInUse(t *testing.T) {
 			t.Errorf("%s: rights on Secrets %v, want %v", set, got, want)
 		}
 	}
+}
+
+// helm test has the rights that docs/check.md lists, each and no other.
+func TestHelmTestHasTheDocumentedRights(t *testing.T) {
+	page, err := os.ReadFile("../../docs/check.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := strings.Split(string(page), "| group | resource | verbs | names |\n|---|---|---|---|\n")
+	if len(tables) != 3 {
+		t.Fatalf("docs/check.md has %d tables of rights, want 2", len(tables)-1)
+	}
+	all := objects(t, "minimal")
+	for i, id := range []string{"Role/weir-check", "ClusterRole/weir-check"} {
+		var want, got []string
+		for line := range strings.Lines(tables[i+1]) {
+			cells := strings.Split(strings.TrimSpace(line), "|")
+			if len(cells) != 6 {
+				break
+			}
+			group := strings.Replace(strings.TrimSpace(cells[1]), "core", "", 1)
+			want = append(want, spelled(group, words(cells[2]), words(cells[3]), words(cells[4]))...)
+		}
+		for _, r := range into[rbacv1.Role](t, all[id]).Rules {
+			got = append(got, spelled(r.APIGroups[0], r.Resources, r.Verbs, r.ResourceNames)...)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) || len(got) == 0 {
+			t.Errorf("%s: rights\n%s\nwant\n%s", id, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// words of a table's cell.
+func words(cell string) []string {
+	return strings.Fields(strings.ReplaceAll(cell, ",", " "))
+}
+
+// spelled are rights one by one.
+func spelled(group string, resources, verbs, names []string) []string {
+	if len(names) == 0 {
+		names = []string{"all"}
+	}
+	var out []string
+	for _, r := range resources {
+		for _, v := range verbs {
+			for _, n := range names {
+				out = append(out, strings.Join([]string{v, group, r, n}, " "))
+			}
+		}
+	}
+	return out
 }

@@ -90,7 +90,7 @@ serverName: {{ . }}
   "kafka" (include "weir.kafka" (dict "root" . "client" "check" "dir" "/etc/weir/kafka/") | fromYaml)
   "topics" (pick .Values.topics "partitions" "replication" "minInSync")
   "redis" (include "weir.redis" . | fromYaml)
-  "kubernetes" (dict "namespace" .Release.Namespace "identitySecret" (include "weir.identitySecret" .))) -}}
+  "kubernetes" (dict "namespace" .Release.Namespace "identitySecret" (include "weir.identitySecret" .) "certificateSecret" .Values.injection.certificates.secret)) -}}
 {{- end }}
 
 {{- define "weir.config.injector" -}}

@@ -3,18 +3,19 @@ package controller
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weirproxy/weir/api/config"
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
@@ -62,6 +63,22 @@ func TestNothingThereIsWaitedFor(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// A cluster without the definition is not an error of the program, but something to wait for and to say.
+func TestAClusterWithoutPoliciesIsWaitedFor(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	cfg := valid()
+	cfg.REST = &rest.Config{Host: server.URL}
+	c, err := New(cfg, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.ask(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "install the chart weir-crds") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -62,13 +62,16 @@ func sidecar(p *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// runOf tells one run of a pod's sidecar from another; "" where it is not known.
+// runOf tells one run of a pod's sidecar from another; "" where it is not known yet. A pod that runs and of
+// whose containers nothing is told is told apart by itself.
 func runOf(p *corev1.Pod) string {
-	c := sidecar(p)
-	if c == nil || c.ContainerID == "" {
-		return ""
+	switch c := sidecar(p); {
+	case c != nil && c.ContainerID != "":
+		return string(p.UID) + "/" + c.ContainerID
+	case c == nil && p.Status.Phase == corev1.PodRunning:
+		return string(p.UID)
 	}
-	return string(p.UID) + "/" + c.ContainerID
+	return ""
 }
 
 // down reports whether a pod's sidecar is known not to run.

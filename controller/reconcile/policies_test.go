@@ -366,6 +366,25 @@ func TestWhatIsToldOfAPod(t *testing.T) {
 	}
 }
 
+// A run is told from the next one once the kubelet says which it is: not before, or what a sidecar reports first
+// would be taken for the last run's.
+func TestRuns(t *testing.T) {
+	p := podNamed("a", nil)
+	p.UID, p.Status.Phase = "u", corev1.PodPending
+	with := func(phase corev1.PodPhase, id string) string {
+		q := p.DeepCopy()
+		q.Status.Phase = phase
+		q.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "weir-sidecar", ContainerID: id}}
+		return runOf(q)
+	}
+	if got := []string{runOf(p), with(corev1.PodPending, ""), with(corev1.PodPending, "c"), with(corev1.PodRunning, "c")}; !slices.Equal(got, []string{"", "", "u/c", "u/c"}) {
+		t.Errorf("runs %q", got)
+	}
+	if p.Status.Phase = corev1.PodRunning; runOf(p) != "u" {
+		t.Errorf("run %q of a pod of whose containers nothing is told", runOf(p))
+	}
+}
+
 // Nothing that a status cannot tell makes a policy be looked at; all that it can does.
 func TestWhichChangesOfAPodMatter(t *testing.T) {
 	running := corev1.ContainerStatus{Name: "weir-sidecar", ContainerID: "c1"}

@@ -57,6 +57,7 @@ func TestController(t *testing.T) {
 	run("hand-over", (*site).handover)
 	run("a lost lease", (*site).lost)
 	run("metrics", (*site).metrics)
+	run("some namespaces only", (*site).narrow)
 	run("rights", (*site).rights)
 }
 
@@ -418,6 +419,57 @@ kind: ClusterRoleBinding
 metadata: {name: collector}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: collector}
 subjects: [{kind: ServiceAccount, name: collector, namespace: weir-system}]
+`
+
+// A controller that watches some namespaces needs no rights in others, and leaves nothing in force there.
+func (s *site) narrow() {
+	s.Namespace(s.t, "narrow", map[string]string{"weirproxy.dev/inject": "enabled"})
+	s.Namespace(s.t, "outside", map[string]string{"weirproxy.dev/inject": "enabled"})
+	r := s.start(nil)
+	s.Apply(s.t, fmt.Sprintf(ordersYAML, "outside"))
+	s.becomes("outside/orders", kube.ConditionAccepted, kube.ReasonAccepted)
+	r.stop()
+	s.Kubectl(s.t, "--namespace=outside", "delete", "secret", "weir-identity", "weir-kafka")
+
+	s.Apply(s.t, narrowRights)
+	r = s.start(func(c *controller.Config) {
+		c.WatchNamespaces, c.Kubeconfig = []string{"narrow"}, s.KubeconfigFor(s.t, "narrow")
+	})
+	s.Apply(s.t, fmt.Sprintf(ordersYAML, "narrow"))
+	s.becomes("narrow/orders", kube.ConditionAccepted, kube.ReasonAccepted)
+	s.events("narrow", "orders", "Accepted")
+	s.secret("narrow", "weir-identity", "identity.key", "one")
+	s.gone(fmt.Sprintf(ordersKey, "outside"))
+	s.secret("outside", "weir-identity", "identity.key", "")
+	s.Kubectl(s.t, "--namespace=narrow", "delete", "quotapolicy", "orders")
+	s.gone(fmt.Sprintf(ordersKey, "narrow"))
+	r.stop()
+}
+
+// narrowRights are the controller's, in the namespaces that it watches and its own, as the chart binds them.
+const narrowRights = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: narrow, namespace: narrow}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: weir-controller}
+subjects: [{kind: User, name: narrow, apiGroup: rbac.authorization.k8s.io}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: narrow, namespace: weir-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: weir-controller}
+subjects: [{kind: User, name: narrow, apiGroup: rbac.authorization.k8s.io}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: narrow}
+rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: narrow}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: narrow}
+subjects: [{kind: User, name: narrow, apiGroup: rbac.authorization.k8s.io}]
 `
 
 // What the controller is not given, it cannot do: the rights are as narrow as they read.

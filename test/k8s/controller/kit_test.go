@@ -177,6 +177,9 @@ func (s *site) start(change func(*controller.Config)) *replica {
 		if err := <-ended; err != nil {
 			s.t.Errorf("the controller ended with %v", err)
 		}
+		if strings.Contains(r.lines.String(), "forbidden") {
+			s.t.Error("the controller lacks a right")
+		}
 		if s.t.Failed() {
 			s.t.Logf("the controller's log:\n%s", r.lines)
 		}

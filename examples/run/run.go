@@ -28,6 +28,9 @@ func run(ctx context.Context, o options) (err error) {
 	if i.envoy, err = findEnvoy(); err != nil {
 		return err
 	}
+	if _, err := os.Stat(i.program("weir-sidecar")); err != nil {
+		return fmt.Errorf("weir's programs: %w; make build makes them, and this is run from the top of the source", err)
+	}
 	if i.dir, err = os.MkdirTemp("", "weir-example-"); err != nil {
 		return err
 	}

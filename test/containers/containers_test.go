@@ -89,6 +89,27 @@ func TestEachProgramHasAnImage(t *testing.T) {
 	}
 }
 
+// What the chart's pods run is where an image has it.
+func TestTheChartRunsWhatTheImagesHave(t *testing.T) {
+	command := regexp.MustCompile(`command: \[/([a-z-]+)`)
+	known, n := programs(t), 0
+	err := filepath.WalkDir(filepath.Join(root(t), "charts", "weir", "templates"), func(file string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(file)
+		for _, m := range command.FindAllSubmatch(b, -1) {
+			if n++; !slices.Contains(known, string(m[1])) {
+				t.Errorf("%s runs /%s", filepath.Base(file), m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || n < 3 {
+		t.Errorf("%d commands, %v", n, err)
+	}
+}
+
 // The user is a number, the one of whom the socket's group is made.
 func TestImagesRunAsTheInjectorsUser(t *testing.T) {
 	base, ok := theContainerfile(t).stage("base")

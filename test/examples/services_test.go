@@ -154,3 +154,10 @@ func TestAServiceThatEndsIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsNotBuiltIsSaid(t *testing.T) {
+	out, err := run(t, "-bin", t.TempDir(), "go").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "make build") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -102,12 +102,5 @@ func TestUsageCannotBeWritten(t *testing.T) {
 // largestRecord sets max.message.bytes of weir.usage.
 func largestRecord(w *world.World, bytes string) {
 	w.T.Helper()
-	config := sarama.NewConfig()
-	config.Version = sarama.V4_0_0_0
-	admin, err := sarama.NewClusterAdmin([]string{w.Kafka.Addr()}, config)
-	w.Must(err)
-	defer func() { _ = admin.Close() }()
-	w.Must(admin.IncrementalAlterConfig(sarama.TopicResource, "weir.usage", map[string]sarama.IncrementalAlterConfigsEntry{
-		"max.message.bytes": {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &bytes},
-	}, false))
+	setTopic(w, "weir.usage", "max.message.bytes", bytes)
 }

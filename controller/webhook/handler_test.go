@@ -221,6 +221,17 @@ func TestWhatIsNoReviewIsRefusedByHTTP(t *testing.T) {
 	}
 }
 
+// What one pod's review costs, from the body to the answer.
+func BenchmarkReview(b *testing.B) {
+	h := handler(b, enabled())
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := review(b, h, pod); r.Patch == nil {
+			b.Fatal(r)
+		}
+	}
+}
+
 // Whatever comes is answered, and an answer's patch applies.
 func FuzzReview(f *testing.F) {
 	f.Add([]byte(pod))

@@ -29,8 +29,7 @@ const (
 func TestCase19BesideIstiosInjectorInBothOrders(t *testing.T) {
 	w := install(t, cluster.Options{CRDs: []string{istio.CRDs(t)}})
 	w.startIstio(t)
-	_, stop := w.serve(t)
-	defer stop()
+	defer w.serve(t, selfManaged())()
 	var sidecars []string
 	for _, order := range []struct{ name, istio string }{{"Istio first", istioHook}, {"weir first", "z-" + istioHook}} {
 		w.renameIstio(t, order.istio)

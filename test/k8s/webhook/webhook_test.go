@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/weirproxy/weir/controller/certs"
 	"github.com/weirproxy/weir/internal/inject"
 	"github.com/weirproxy/weir/test/k8s/cluster"
 	"github.com/weirproxy/weir/test/parts"
@@ -23,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // One server for all, as its start takes seconds. The parts stand alone but for the last two.
 func TestInjection(t *testing.T) {
 	w := install(t, cluster.Options{})
-	_, stop := w.serve(t)
+	stop := w.serve(t, selfManaged())
 	t.Run("a Deployment's pod", w.deployment)
 	t.Run("Case19 plain container", w.plain)
 	t.Run("labels", w.labels)
@@ -35,6 +37,7 @@ func TestInjection(t *testing.T) {
 	t.Run("caBundle is emptied", w.emptiedBundle)
 	t.Run("the key leaked", w.leakedKey)
 	stop()
+	t.Run("a certificate of one's own", w.ownCertificate)
 	t.Run("nobody answers", w.down)
 	t.Run("uninstalled", w.uninstalled)
 }
@@ -318,6 +321,24 @@ func (w *world) leakedKey(t *testing.T) {
 	})
 	w.untilInjected(t)
 	w.Apply(t, chartOf(t, w.Cluster, "injection/secret.yaml")) // the chart's upgrade takes it as it is
+}
+
+// The chart is told whom to trust, the controller has the pair as files and leaves caBundle alone.
+func (w *world) ownCertificate(t *testing.T) {
+	secret := &corev1.Secret{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "weir-webhook-tls"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range secret.Data {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Kubectl(t, "delete", "mutatingwebhookconfiguration", "weir-injector")
+	w.Apply(t, chartWith(t, w.Cluster, []string{"--set", "injection.certificates.mode=Secret", "--set", "injection.certificates.secret=own",
+		"--set-file", "injection.certificates.caBundle=" + filepath.Join(dir, "ca.crt")}, "injection/webhook.yaml"))
+	w.serve(t, certs.Config{Mode: certs.Files, Directory: dir})()
 }
 
 // A webhook that is down stops no pod.

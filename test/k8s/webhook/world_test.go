@@ -38,12 +38,18 @@ type world struct {
 // chartOf renders templates of the chart as an installation has them.
 func chartOf(t testing.TB, c *cluster.Cluster, templates ...string) string {
 	t.Helper()
+	return chartWith(t, c, nil, templates...)
+}
+
+// chartWith is chartOf with more arguments of helm.
+func chartWith(t testing.TB, c *cluster.Cluster, more []string, templates ...string) string {
+	t.Helper()
 	args := []string{"template", "weir", "../../../charts/weir", "--namespace", namespace,
 		"--set", "kafka.brokers={kafka-0.kafka:9092}", "--set", "redis.addresses={redis:6379}", "--set", "identity.existingSecret=weir-identity"}
 	for _, template := range templates {
 		args = append(args, "--show-only", "templates/"+template)
 	}
-	return c.Helm(t, args...)
+	return c.Helm(t, append(args, more...)...)
 }
 
 // install sets a cluster up with the chart's objects of the webhook, and no replica of it yet.
@@ -83,9 +89,14 @@ func (w *world) configure(t testing.TB, change func(settings map[string]any)) {
 	}
 }
 
+// selfManaged are the certificates as the chart has them.
+func selfManaged() certs.Config {
+	return certs.Config{Mode: certs.SelfManaged, Namespace: namespace, Secret: "weir-webhook-tls", Service: "weir-webhook", Configuration: "weir-injector"}
+}
+
 // serve runs one replica, with the rights that the chart gives it, until stop. It returns once kube-apiserver
 // reaches it.
-func (w *world) serve(t testing.TB) (replica *injector.Webhook, stop func()) {
+func (w *world) serve(t testing.TB, certificates certs.Config) (stop func()) {
 	t.Helper()
 	config := rest.CopyConfig(w.Config)
 	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":weir-controller"
@@ -98,9 +109,8 @@ func (w *world) serve(t testing.TB) (replica *injector.Webhook, stop func()) {
 		t.Fatal(err)
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	replica, err = injector.New(injector.Config{
-		Settings: w.settings, Address: "tcp://" + address,
-		Certificates: certs.Config{Mode: certs.SelfManaged, Namespace: namespace, Secret: "weir-webhook-tls", Service: "weir-webhook", Configuration: "weir-injector"},
+	replica, err := injector.New(injector.Config{
+		Settings: w.settings, Address: "tcp://" + address, Certificates: certificates,
 	}, injector.Dependencies{
 		Client: live, Cluster: injector.Reader{Cache: live, Live: live}, Registry: prometheus.NewRegistry(), Log: zaptest.NewLogger(t),
 	})
@@ -119,7 +129,7 @@ func (w *world) serve(t testing.TB) (replica *injector.Webhook, stop func()) {
 		}
 	}
 	w.untilInjected(t)
-	return replica, stop
+	return stop
 }
 
 // untilInjected returns once a pod that asks for a sidecar would get one.

@@ -66,6 +66,7 @@ func life(t *testing.T, c *cluster.Cluster) {
 		}
 		r.kept(key, bundle)
 	})
+	t.Run("own certificate", func(t *testing.T) { ownCertificate(t, c) })
 	t.Run("rights", func(t *testing.T) { rights(t, c) })
 	t.Run("test", func(t *testing.T) { check(t, c) })
 	t.Run("uninstall", func(t *testing.T) {
@@ -88,6 +89,22 @@ func life(t *testing.T, c *cluster.Cluster) {
 		c.Helm(t, "uninstall", "weir-crds", "--namespace", namespace)
 		c.Kubectl(t, "get", "quotapolicies", "--namespace", "shop", "orders")
 	})
+}
+
+// ownCertificate is that an authority of one's own takes the place of the controller's, by the flag that docs/install.md names:
+// without it Helm leaves to others what others wrote.
+func ownCertificate(t *testing.T, c *cluster.Cluster) {
+	own := []string{"upgrade", "weir", chart, "--namespace", namespace, "--values", values("everything")}
+	if out, err := c.TryHelm(t, own...); err == nil || !strings.Contains(out, "clientConfig.caBundle") {
+		t.Errorf("without the flag: %v\n%s", err, out)
+	}
+	c.Helm(t, append(own, "--force-conflicts")...)
+	for name, authority := range (release{t, c}).bundles() {
+		if !strings.Contains(authority, "\nbm9uZQ==\n") {
+			t.Errorf("%s has the authority %q", name, authority)
+		}
+	}
+	c.Helm(t, "rollback", "weir", "1", "--namespace", namespace)
 }
 
 const policy = `

@@ -85,7 +85,7 @@ func (c checker) run(cmd *cobra.Command, cfg config.Check) error {
 	kubernetes := cluster.New(cluster.Config{
 		Client: client, Namespace: cfg.Kubernetes.Namespace, IstioNamespace: cfg.Kubernetes.IstioNamespace,
 		IdentitySecret: cfg.Kubernetes.IdentitySecret, CertificateSecret: cfg.Kubernetes.CertificateSecret,
-		Version: version.Short(), Fingerprint: basis.Fingerprint,
+		Version: parts.Version, Fingerprint: basis.Fingerprint,
 	})
 	report := checkup.Run(cmd.Context(), append(basis.All(), kubernetes.All()...), c.each)
 	report.Version = version.Short()
@@ -121,8 +121,16 @@ func checkParts(c config.Check) installation.Config {
 			Username: c.Redis.Username, PasswordFile: c.Redis.PasswordFile, TLS: store.TLS(c.Redis.TLS), Timeout: c.Redis.Timeout,
 		},
 		KeyFile: c.IdentityKeyFile,
-		Version: version.Short(),
+		Version: ownVersion(),
 	}
+}
+
+// ownVersion is this program's version, "" where it was built without one.
+func ownVersion() string {
+	if v := version.Short(); v != "unknown" {
+		return v
+	}
+	return ""
 }
 
 // validateParts refuses what is named and cannot be; what is not named is left out.

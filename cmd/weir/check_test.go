@@ -37,7 +37,7 @@ func TestCheckExitCodes(t *testing.T) {
 		out  []string
 		err  string
 	}{
-		"in order":        {[]string{"--redis-addresses", fine, "--strict"}, 0, []string{"ok       redis.reachable", "skipped  kafka.reachable", "no Kafka is named"}, ""},
+		"in order":        {[]string{"--redis-addresses", fine, "--strict"}, 0, []string{"ok       redis.reachable", "skipped  kafka.reachable", "no Kafka is named", "for the policies to say"}, ""},
 		"a warning":       {[]string{"--redis-addresses", evicts}, 0, []string{"warning  redis.settings", "fix: CONFIG SET maxmemory-policy noeviction"}, ""},
 		"strictly":        {[]string{"--redis-addresses", evicts, "--strict"}, 1, []string{"warning  redis.settings"}, "weir check: 1 warning, and --strict takes them for failures\n"},
 		"a failure":       {[]string{"--redis-addresses", "127.0.0.1:1", "--timeout", "1s"}, 1, []string{"failed   redis.reachable", "fix: "}, "weir check: 1 check failed\n"},

@@ -28,7 +28,7 @@ func (r *Report) Lines(width int) []string {
 		first := fmt.Sprintf("%-*s  %-*s  ", levels, f.Level, names, f.Check)
 		out = append(out, hang(first, f.Text, room)...)
 		if f.Fix != "" {
-			out = append(out, hang(strings.Repeat(" ", indent)+fixMark, f.Fix, room-len(fixMark))...)
+			out = append(out, hang(strings.Repeat(" ", indent), fixMark+f.Fix, room)...)
 		}
 	}
 	return append(out, "", r.summary())

@@ -18,7 +18,7 @@ type Config struct {
 	Namespace, IstioNamespace string
 	// IdentitySecret and CertificateSecret are the names of the Secrets of the identity key and of the injector's certificate.
 	IdentitySecret, CertificateSecret string
-	// Version is this program's.
+	// Version is this program's; "" where it is not known.
 	Version string
 	// Fingerprint is that of the installation's identity key, false where it is not known. nil: it is not.
 	Fingerprint func(context.Context) (uint32, bool)

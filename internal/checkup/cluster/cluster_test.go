@@ -412,6 +412,26 @@ func TestCertificateThatEndsSoon(t *testing.T) {
 	}
 }
 
+func TestVersionsOfImages(t *testing.T) {
+	for image, want := range map[string]string{
+		"example.com:5000/weir:1.2": "1.2", "weir:v1@sha256:00": "v1", "example.com:5000/weir": "", "weir@sha256:00": "", "": "",
+	} {
+		if got := imageTag(image); got != want {
+			t.Errorf("%q: %q, want %q", image, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		controller, aggregator, own string
+		want                        checkup.Level
+	}{
+		{"1.2.3", "1.2.3", "v1.2.3", checkup.OK}, {"v1", "v1", "", checkup.OK}, {"v1", "v1", "v2", checkup.Warning}, {"v1", "v2", "v1", checkup.Warning}, {"", "v1", "v1", checkup.Skipped},
+	} {
+		if got := judgeVersions(tt.controller, tt.aggregator, tt.own); len(got) != 1 || got[0].Level != tt.want {
+			t.Errorf("%+v: %+v", tt, got)
+		}
+	}
+}
+
 // The key of Kafka's installation and that of the Secret are one.
 func TestIdentityOfAnotherInstallation(t *testing.T) {
 	w := newWorld(t)

@@ -119,6 +119,9 @@ func judgeIstio(mesh meshConfig, authorizations []authorization, entries []servi
 		}
 	}
 	early, asking := judgeFilters(filters)
+	if used == 0 && asking == 0 {
+		return checkup.OrOkay(append(out, early...), "no AuthorizationPolicy and no EnvoyFilter asks weir")
+	}
 	return checkup.OrOkay(append(out, early...), "%s and %s of weir's: each provider is declared and has a ServiceEntry, each filter comes just before the router",
 		checkup.Many(used, "provider"), checkup.Many(asking, "EnvoyFilter"))
 }

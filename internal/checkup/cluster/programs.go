@@ -136,12 +136,15 @@ func imageTag(image string) string {
 	return ""
 }
 
+// judgeVersions: own is this program's version, "": not known.
 func judgeVersions(controller, aggregator, own string) []checkup.Finding {
 	switch {
 	case controller == "" || aggregator == "":
 		return []checkup.Finding{checkup.Skip("", "the images have no tags (controller %q, aggregators %q) to tell versions by", controller, aggregator)}
 	case controller != aggregator:
 		return []checkup.Finding{checkup.Warn("helm upgrade, with one version for all images", "the controller is of version %s, the aggregators of %s", controller, aggregator)}
+	case own == "":
+		return []checkup.Finding{checkup.Okay("controller and aggregators are of version %s", controller)}
 	case lower(controller) != lower(own):
 		return []checkup.Finding{checkup.Warn("use the weir of that version, or helm upgrade", "controller and aggregators are of version %s, this program is of %s", controller, own)}
 	}

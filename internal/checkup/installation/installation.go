@@ -19,7 +19,7 @@ type Config struct {
 	Redis store.Config
 	// KeyFile is the identity key's file; "": keys are compared with each other only.
 	KeyFile string
-	// Version is this program's.
+	// Version is this program's; "" where it is not known.
 	Version string
 	// Watch is how long owners are listened to; 0 stands for 2 s. A header comes each 25 to 100 ms.
 	Watch time.Duration
@@ -53,23 +53,32 @@ func (c *Checks) Close() {
 	c.redis.close()
 }
 
-// All are the checks by name.
+// All are the checks by name, in their order. What is not named has one that says so.
 func (c *Checks) All() []checkup.Named {
-	named := func(name string, f func(context.Context) []checkup.Finding) checkup.Named {
-		return checkup.Named{Name: name, Check: checkup.Func(f)}
+	type check struct {
+		name         string
+		kafka, redis bool // needs it
+		f            func(context.Context) []checkup.Finding
 	}
-	return []checkup.Named{
-		named("kafka.reachable", c.reachable),
-		named("kafka.topics", c.topics),
-		named("kafka.installation", c.installation),
-		named("redis.reachable", c.redisReachable),
-		named("redis.settings", c.redisSettings),
-		named("retention", c.retention),
-		named("owners", c.owners),
-		named("sidecars.live", c.sidecars),
-		named("sidecars.versions", c.versions),
-		named("sidecars.policies", c.withoutPolicy),
-		named("policies.valid", c.valid),
-		named("policies.in-force", c.inForce),
+	var all []checkup.Named
+	for _, k := range []check{
+		{"kafka.reachable", false, false, c.reachable},
+		{"kafka.topics", true, false, c.topics},
+		{"kafka.installation", true, false, c.installation},
+		{"redis.reachable", false, false, c.redisReachable},
+		{"redis.settings", false, true, c.redisSettings},
+		{"retention", true, false, c.retention},
+		{"owners", true, false, c.owners},
+		{"sidecars.live", true, false, c.sidecars},
+		{"sidecars.versions", true, false, c.versions},
+		{"sidecars.policies", true, false, c.withoutPolicy},
+		{"policies.valid", true, false, c.valid},
+		{"policies.in-force", true, false, c.inForce},
+	} {
+		if k.kafka && len(c.cfg.Kafka.Brokers) == 0 || k.redis && len(c.cfg.Redis.Addresses) == 0 {
+			continue
+		}
+		all = append(all, checkup.Named{Name: k.name, Check: checkup.Func(k.f)})
 	}
+	return all
 }

@@ -246,10 +246,27 @@ func TestRedisThatMayNotBeAskedIsSkippedInPart(t *testing.T) {
 	}
 }
 
+// A program built without a version tells those of the sidecars apart, and no more.
+func TestVersionsWithoutOnesOwn(t *testing.T) {
+	of := func(versions ...string) *fleet {
+		f := &fleet{}
+		for i, v := range versions {
+			f.pods = append(f.pods, &pod{PodStatus: &wirev1.PodStatus{Pod: string(rune('a' + i)), ProgramVersion: v}})
+		}
+		return f
+	}
+	if got := judgeVersions(of("v1", "v1"), ""); len(got) != 1 || got[0].Level != checkup.OK {
+		t.Errorf("%+v", got)
+	}
+	if got := judgeVersions(of("v1", "v2"), ""); len(got) != 1 || got[0].Level != checkup.Warning || !strings.Contains(got[0].Text, `"v1": a; "v2": b`) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestNothingIsNamed(t *testing.T) {
 	r := check(t, Config{Version: ownVersion})
-	if r.Result != checkup.OK || r.Skipped != len(New(Config{}).All()) {
-		t.Errorf("all is skipped:\n%s", text(r))
+	if r.Result != checkup.OK || r.Skipped != 2 || len(r.Findings) != 2 {
+		t.Errorf("one line for Kafka and one for Redis:\n%s", text(r))
 	}
 }
 

@@ -62,8 +62,6 @@ func (k *kafka) names() bus.Topics { return k.cfg.Topics.WithDefaults() }
 // cannot is the finding of a check that lacks a fact: topic could not be used for operation.
 func (k *kafka) cannot(topic, operation string, err error) []checkup.Finding {
 	switch {
-	case errors.Is(err, errNoKafka):
-		return []checkup.Finding{checkup.Skip("", "no Kafka is named")}
 	case k.client.err != nil:
 		return []checkup.Finding{checkup.Skip("", "Kafka does not answer")}
 	case refused(err):

@@ -49,9 +49,12 @@ type needs struct {
 	// long is a limit whose window is an hour or more, calendar one that counts over a calendar's period, as
 	// namespace/policy/limit; "": there is none.
 	long, calendar string
+	// read: the policies were read.
+	read bool
 }
 
-func needsOf(set *policy.Set) (n needs) {
+func needsOf(set *policy.Set) needs {
+	n := needs{read: true}
 	for _, p := range set.Policies() {
 		for _, l := range p.Limits {
 			for _, r := range l.Rates {

@@ -108,8 +108,6 @@ func old(version string) bool {
 func (c *Checks) redisSettings(ctx context.Context) []checkup.Finding {
 	nodes, err := c.redis.inspect(ctx)
 	switch {
-	case errors.Is(err, errNoRedis):
-		return []checkup.Finding{checkup.Skip("", "%v", err)}
 	case mayNot(err):
 		return []checkup.Finding{checkup.Skip("give the user of redis.username +info, or see to it by hand: "+byHand, "this user may not ask Redis for its settings")}
 	case err != nil:
@@ -143,7 +141,10 @@ func judgeRedisSettings(nodes []store.Node, n needs) []checkup.Finding {
 }
 
 func persistence(nodes []store.Node, n needs) string {
-	if n.long == "" {
+	switch {
+	case !n.read:
+		return "; whether a file of each write (AOF) is needed is for the policies to say, which were not read"
+	case n.long == "":
 		return "; no limit counts over an hour or more, so no file (AOF) is needed"
 	}
 	return fmt.Sprintf(", writes are kept in files (AOF) on all %d", len(nodes))

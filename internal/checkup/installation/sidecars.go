@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
@@ -176,21 +177,38 @@ func (c *Checks) versions(ctx context.Context) []checkup.Finding {
 	return judgeVersions(f, c.cfg.Version)
 }
 
+// judgeVersions: own is this program's version, "": not known.
 func judgeVersions(f *fleet, own string) []checkup.Finding {
+	if len(f.live()) == 0 {
+		return []checkup.Finding{checkup.Skip("", "no live sidecar")}
+	}
 	by := map[string][]string{}
 	for _, p := range f.live() {
 		by[p.ProgramVersion] = append(by[p.ProgramVersion], p.Pod)
 	}
-	delete(by, own)
 	var out []checkup.Finding
+	if own == "" {
+		return judgeVersionsAmong(by)
+	}
+	delete(by, own)
 	for _, v := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, checkup.Warn("restart their workloads, so that they get the present sidecar; or use the weir of their version",
 			"%s of version %q, this program is of %q: %s", checkup.Many(len(by[v]), "sidecar"), v, own, checkup.Names(by[v])))
 	}
-	if len(f.live()) == 0 {
-		return []checkup.Finding{checkup.Skip("", "no live sidecar")}
-	}
 	return checkup.OrOkay(out, "all live sidecars are of this program's version, %s", own)
+}
+
+// judgeVersionsAmong compares the sidecars with each other.
+func judgeVersionsAmong(by map[string][]string) []checkup.Finding {
+	versions := slices.Sorted(maps.Keys(by))
+	if len(versions) == 1 {
+		return []checkup.Finding{checkup.Okay("all live sidecars are of version %s", versions[0])}
+	}
+	said := make([]string, len(versions))
+	for i, v := range versions {
+		said[i] = fmt.Sprintf("%q: %s", v, checkup.Names(by[v]))
+	}
+	return []checkup.Finding{checkup.Warn("restart the workloads of the older ones, so that they get the present sidecar", "sidecars are of several versions: %s", strings.Join(said, "; "))}
 }
 
 // withoutPolicy is the check sidecars.policies.

@@ -116,7 +116,8 @@ func (s *stage) envoys() {
 		}
 		port, err := parts.FreePort()
 		s.must(err)
-		out, err := parts.Command(s.t, "weir", "render", "istio-envoyfilter", "--target", "shop/orders", "--check", s.check(&p)).Output()
+		out, err := parts.Command(s.t, "weir", "render", "istio-envoyfilter", "--target", "shop/orders", "--check", s.check(&p),
+			"--timeout", "5s").Output() // of a machine that is busy
 		s.must(err)
 		s.apply(istio.Sidecar("shop", "orders", port, s.upstream.Addr()), string(out))
 		e := s.istiod.StartEnvoy(s.t, "sidecar", &p)

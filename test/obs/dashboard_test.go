@@ -9,7 +9,7 @@ import (
 
 func dashboard(t *testing.T) (panels []chart.Panel, variables []string) {
 	t.Helper()
-	panels, variables, err := chart.Dashboard(files)
+	panels, variables, err := chart.Dashboard(chartFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,12 @@ import (
 	"github.com/weirproxy/weir/test/obs/chart"
 )
 
-// files is the chart's folder of what it hands on as it is.
-const files = "../../charts/weir/files"
+// chartFiles is the chart's folder of what it hands on as it is.
+const chartFiles = "../../charts/weir/files"
 
 func alerts(t *testing.T) []chart.Alert {
 	t.Helper()
-	all, err := chart.Alerts(files)
+	all, err := chart.Alerts(chartFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func promtool(t *testing.T, arguments ...string) {
 }
 
 func TestPromtoolTakesTheRules(t *testing.T) {
-	paths, err := chart.AlertFiles(files)
+	paths, err := chart.AlertFiles(chartFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 // proof is how docs/rules.md names a test: `package.TestName`, with /Subtest where it is one.
 var proof = regexp.MustCompile("`([a-z0-9_/-]+)\\.((?:Test|Fuzz|Benchmark)\\w*)(?:/(\\w+))?`")
 
-// scope are the cases that docs/rules.md must prove.
-var scope = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 26}
+// scope are the cases that docs/rules.md must prove: all.
+var scope = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26}
 
 // Every rule names a test or says that it is open, and every test that is named is in the tree.
 func TestRulesAreProvenByTestsThatExist(t *testing.T) {

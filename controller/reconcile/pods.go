@@ -12,7 +12,7 @@ import (
 	"github.com/weirproxy/weir/internal/inject"
 )
 
-// StripPod keeps of a pod what is read here, for the cache: a pod is some 10 KB, of which 500 B are left.
+// StripPod keeps of a pod what is read here, for the cache: a cluster has many.
 func StripPod(in any) (any, error) {
 	p, ok := in.(*corev1.Pod)
 	if !ok {

@@ -137,8 +137,8 @@ func TestPodMonitorsCollectFromTheirContainerAlone(t *testing.T) {
 		if m.Labels["release"] != "kps" || *e.Port != "weir-metrics" || e.Interval != "7s" {
 			t.Errorf("%s: labels %v, port %s, interval %s", m.Name, m.Labels, *e.Port, e.Interval)
 		}
-		if any := m.Spec.NamespaceSelector.Any; any != (m.Name == "weir-sidecar") {
-			t.Errorf("%s: in all namespaces: %v", m.Name, any)
+		if all := m.Spec.NamespaceSelector.Any; all != (m.Name == "weir-sidecar") {
+			t.Errorf("%s: in all namespaces: %v", m.Name, all)
 		}
 		for _, container := range []string{"weir-sidecar", "weir-aggregator", "weir-controller", "orders"} {
 			job, keep := kept(t, e.RelabelConfigs, container)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/weirproxy/weir/test/parts"
 )
 
 func opened(t *testing.T, addr string) *Redis {
@@ -77,4 +79,29 @@ func TestInspectAndProbeOnARealServer(t *testing.T) {
 		t.Errorf("%+v: something is not told", got)
 	}
 	must(t, r.Probe(t.Context()))
+}
+
+// Each node of a cluster is asked, and the script runs on the one that has its key. A user with an aggregator's rights may not
+// ask, and is told so in a way that weir check knows.
+func TestInspectAndProbeOnACluster(t *testing.T) {
+	wantServers(t)
+	nodes := parts.StartRedisCluster(t)
+	r, err := New(Config{Addresses: []string{nodes[1].Addr()}, Cluster: true, Timeout: 5 * time.Second})
+	must(t, err)
+	t.Cleanup(r.Close)
+	got, err := r.Inspect(t.Context())
+	must(t, err)
+	must(t, r.Probe(t.Context()))
+	if len(got) != len(nodes) || got[0].Version == "" {
+		t.Errorf("%+v, want %d nodes", got, len(nodes))
+	}
+	guard(t, nodes...)
+	c := Config{Addresses: []string{nodes[0].Addr()}, Cluster: true, Username: "weir", PasswordFile: file(t, "s3cret\n"), Timeout: 5 * time.Second}
+	limited, err := New(c)
+	must(t, err)
+	t.Cleanup(limited.Close)
+	must(t, limited.Probe(t.Context()))
+	if _, err := limited.Inspect(t.Context()); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("without the right to INFO: %v", err)
+	}
 }

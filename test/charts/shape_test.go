@@ -149,6 +149,30 @@ func TestImagesAreWhereTheMirrorIs(t *testing.T) {
 	}
 }
 
+// The number that runs stays while it is Helm's: one that it lets go would fall to 1.
+func TestAnAutoscalerFindsTheNumberThatRuns(t *testing.T) {
+	for manager, want := range map[string]bool{"helm": true, "kube-controller-manager": false} {
+		values, err := Values("minimal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		values["aggregator"] = map[string]any{"autoscaling": map[string]any{"mode": "HPA"}}
+		cluster := Living(keyInUse)
+		owned := map[string]any{"manager": manager, "fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}}
+		others := map[string]any{"manager": "helm", "fieldsV1": map[string]any{"f:metadata": map[string]any{}}}
+		cluster["StatefulSet/weir-aggregator"] = map[string]any{
+			"metadata": map[string]any{"managedFields": []any{others, owned}}, "spec": map[string]any{"replicas": int64(7)},
+		}
+		files, err := Render(values, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(files["aggregator/statefulset.yaml"], "  replicas: 7\n"); got != want {
+			t.Errorf("owned by %s: rendered %v, want %v", manager, got, want)
+		}
+	}
+}
+
 // What scales the aggregators leaves their number to whoever scales.
 func TestScaling(t *testing.T) {
 	values, err := Values("minimal")

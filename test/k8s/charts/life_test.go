@@ -66,6 +66,7 @@ func life(t *testing.T, c *cluster.Cluster) {
 		}
 		r.kept(key, bundle)
 	})
+	t.Run("scaled", func(t *testing.T) { scaled(t, c) })
 	t.Run("own certificate", func(t *testing.T) { ownCertificate(t, c) })
 	t.Run("rights", func(t *testing.T) { rights(t, c) })
 	t.Run("test", func(t *testing.T) { check(t, c) })
@@ -89,6 +90,27 @@ func life(t *testing.T, c *cluster.Cluster) {
 		c.Helm(t, "uninstall", "weir-crds", "--namespace", namespace)
 		c.Kubectl(t, "get", "quotapolicies", "--namespace", "shop", "orders")
 	})
+}
+
+// scaled is that an autoscaler takes the number of aggregators over without a fall, and that no upgrade takes it back.
+func scaled(t *testing.T, c *cluster.Cluster) {
+	r := release{t, c}
+	upgrade := func(want int32, level string) {
+		t.Helper()
+		r.helm("upgrade", "--values", values("minimal"), "--set", "aggregator.autoscaling.mode=HPA,aggregator.logLevel="+level)
+		if n := r.replicas(); n != want {
+			t.Errorf("%d replicas, want %d", n, want)
+		}
+	}
+	upgrade(2, "info")
+	upgrade(2, "warn")
+	c.Kubectl(t, "scale", "statefulset", "weir-aggregator", "--namespace", namespace, "--replicas=5") // as the autoscaler does
+	upgrade(5, "info")
+	upgrade(5, "warn")
+	r.helm("upgrade", "--values", values("minimal"), "--force-conflicts") // by hand again
+	if n := r.replicas(); n != 2 {
+		t.Errorf("%d replicas", n)
+	}
 }
 
 // ownCertificate is that an authority of one's own takes the place of the controller's, by the flag that docs/install.md names:

@@ -6,11 +6,15 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/zapr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/weirproxy/weir/controller/certs"
+	"github.com/weirproxy/weir/controller/webhook"
 	"github.com/weirproxy/weir/internal/listen"
 )
 
@@ -42,4 +46,11 @@ func (c *Controller) runMetrics(ctx context.Context) error {
 		return err
 	}
 	return server.Start(logr.NewContext(ctx, zapr.NewLogger(c.log.Named("metrics"))))
+}
+
+// RegisterMetrics registers what weir-controller counts itself, with nothing behind it: for the reference page.
+func RegisterMetrics(r prometheus.Registerer) {
+	newWaits(zap.NewNop(), r)
+	webhook.NewMetrics(r)
+	certs.New(certs.Config{}, nil, r, zap.NewNop())
 }

@@ -19,9 +19,9 @@ type Controller struct {
 	Kafka Kafka `yaml:"kafka"`
 	// LeaderElection is how several controllers agree which of them writes.
 	LeaderElection LeaderElection `yaml:"leaderElection"`
-	// Metrics is the server of /metrics, apart from the others since it asks who is there.
+	// Metrics is the server of /metrics, apart from the others, since it asks who is there.
 	Metrics ControllerMetrics `yaml:"metrics"`
-	// Admin is the program's own HTTP server, without /metrics.
+	// Admin is the program's own HTTP server. The controller's metrics are not there.
 	Admin ControllerAdmin `yaml:"admin"`
 	// Injection is the webhook that puts sidecars into pods.
 	Injection Injection `yaml:"injection"`

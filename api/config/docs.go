@@ -58,7 +58,7 @@ func Doc(field string) string {
 	case "Check.Topics":
 		return "Topics is how the topics should be, as the aggregators' file has it; with 0 partitions, as many as the installation began with."
 	case "Controller.Admin":
-		return "Admin is the program's own HTTP server, without /metrics."
+		return "Admin is the program's own HTTP server. The controller's metrics are not there."
 	case "Controller.IdentityKeyFile":
 		return "IdentityKeyFile is the file of the installation's identity key, 32 bytes: the same for every program. `weir key` makes one."
 	case "Controller.Injection":
@@ -72,7 +72,7 @@ func Doc(field string) string {
 	case "Controller.Log":
 		return "Log is what is written to stderr."
 	case "Controller.Metrics":
-		return "Metrics is the server of /metrics, apart from the others since it asks who is there."
+		return "Metrics is the server of /metrics, apart from the others, since it asks who is there."
 	case "Controller.Namespace":
 		return "Namespace is the controller's own, where its lease, the Secrets that it copies and its certificate are. Empty: that of its service account."
 	case "Controller.Secrets":

@@ -42,6 +42,8 @@ func TestEveryMetricIsInTheReference(t *testing.T) {
 		"| `weir_sidecar_slots` | gauge |  | Counters held. |",
 		"| `weir_sidecar_slots_full_total` | counter |  |",
 		"| `weir_aggregator_usage_skipped_total` | counter | `partition`, `reason` |",
+		"| `weir_controller_waiting` | gauge | `part` |",
+		"| `weir_controller_injection_reviews_total` | counter | `outcome` |",
 		"| `weir_aggregator_counters_hot` | gauge | `partition` |",
 	} {
 		if !bytes.Contains(page, []byte(want)) {

@@ -11,33 +11,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	aggregator "github.com/weirproxy/weir/aggregator/metrics"
+	"github.com/weirproxy/weir/controller"
 	sidecar "github.com/weirproxy/weir/sidecar/metrics"
 )
 
-const metricsHead = `<!-- Generated from sidecar/metrics and aggregator/metrics by go generate ./api/config. Do not edit. -->
+const metricsHead = `<!-- Generated from the packages that register them by go generate ./api/config. Do not edit. -->
 # Metrics of the programs
 
-Both programs serve ` + "`/metrics`" + ` in Prometheus's text format at the admin address, or at ` + "`admin.metricsAddress`" + ` where
-that is set. Beside those below there are Go's own (` + "`go_*`" + `) and the process's (` + "`process_*`" + `). No label holds what a
+weir-sidecar and weir-aggregator serve ` + "`/metrics`" + ` in Prometheus's text format at the admin address, or at ` + "`admin.metricsAddress`" + ` where
+that is set; weir-controller at ` + "`metrics.address`" + `, with controller-runtime's own (` + "`controller_runtime_*`, `workqueue_*`, `rest_client_*`, `leader_election_*`" + `). Beside those below there are Go's own (` + "`go_*`" + `) and the process's (` + "`process_*`" + `). No label holds what a
 request carries: outcomes, reasons and modes are bounded by the program, policies and limits by the policies in force,
 partitions by the installation.
 `
 
-// metricsPage lists every metric that the two programs register.
+// metricsPage lists every metric that the programs register.
 func metricsPage() ([]byte, error) {
-	side, owner := &recorder{}, &recorder{}
+	side, owner, kube := &recorder{}, &recorder{}, &recorder{}
 	sidecar.New(side, sidecar.Sources{
 		Slots: func() (int, int, int) { return 0, 0, 0 }, Overflowed: func() uint64 { return 0 },
 		Known: func() (int, uint64) { return 0, 0 },
 		Ready: func() bool { return false }, Degraded: func() bool { return false },
 	})
 	aggregator.New(owner)
+	controller.RegisterMetrics(kube)
 	var b bytes.Buffer
 	b.WriteString(metricsHead)
 	for _, p := range []struct {
 		name string
 		made *recorder
-	}{{"weir-sidecar", side}, {"weir-aggregator", owner}} {
+	}{{"weir-sidecar", side}, {"weir-aggregator", owner}, {"weir-controller", kube}} {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | what it says |\n|---|---|---|---|\n", p.name)
 		rows, err := p.made.rows()
 		if err != nil {

@@ -113,8 +113,11 @@ func (w *world) ensure() {
 	w.t.Helper()
 	_, err := w.client.Ensure(w.t.Context(), bus.Topics{Partitions: partitions}, false)
 	w.must(err)
-	w.usageID, err = w.client.TopicID(w.t.Context(), "weir.usage")
+	id, err := w.client.TopicID(w.t.Context(), "weir.usage")
 	w.must(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.usageID = id
 }
 
 // producer is one that knows no topic yet: each has an id that it would remember.
@@ -192,7 +195,7 @@ func (w *world) decide(ctx context.Context, producer *kgo.Client) {
 	defer tick.Stop()
 	for sequence := uint64(1); ; sequence++ {
 		for p := range int32(partitions) {
-			h := &wirev1.Header{LogId: w.usageID[:], KeyFingerprint: w.keys.Fingerprint(), Epoch: 3, Sequence: sequence, Instance: "weir-aggregator-0"}
+			h := &wirev1.Header{KeyFingerprint: w.keys.Fingerprint(), Epoch: 3, Sequence: sequence, Instance: "weir-aggregator-0"}
 			w.speak(ctx, producer, p, h)
 		}
 		select {
@@ -207,6 +210,8 @@ func (w *world) decide(ctx context.Context, producer *kgo.Client) {
 func (w *world) speak(ctx context.Context, producer *kgo.Client, partition int32, h *wirev1.Header) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	id := w.usageID
+	h.LogId = id[:]
 	if w.owner != nil && !w.owner(partition, h) {
 		return
 	}

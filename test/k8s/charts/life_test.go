@@ -86,6 +86,7 @@ func life(t *testing.T, c *cluster.Cluster) {
 		}
 		c.Helm(t, "uninstall", "weir", "--namespace", namespace)
 	})
+	t.Run("watched", func(t *testing.T) { watchedRights(t, c) })
 	t.Run("policies outlive their definition's chart", func(t *testing.T) {
 		c.Helm(t, "uninstall", "weir-crds", "--namespace", namespace)
 		c.Kubectl(t, "get", "quotapolicies", "--namespace", "shop", "orders")

@@ -51,6 +51,28 @@ func rights(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
+// watchedRights is that the controller's rights end with the namespaces that it watches.
+func watchedRights(t *testing.T, c *cluster.Cluster) {
+	c.Helm(t, "install", "weir", chart, "--namespace", namespace, "--values", values("watched"))
+	for _, tt := range []struct {
+		right right
+		may   bool
+	}{
+		{right{Verb: "list", Resource: "pods", Namespace: "shop"}, true},
+		{right{Verb: "watch", Group: "weirproxy.dev", Resource: "quotapolicies", Namespace: "billing"}, true},
+		{right{Verb: "get", Resource: "secrets", Namespace: namespace, Name: "weir-identity"}, true},
+		{right{Verb: "list", Resource: "namespaces"}, true},
+		{right{Verb: "list", Resource: "pods", Namespace: "default"}, false},
+		{right{Verb: "create", Resource: "secrets", Namespace: "default"}, false},
+		{right{Verb: "watch", Group: "weirproxy.dev", Resource: "quotapolicies"}, false},
+	} {
+		if may := can(t, c, "weir-controller", tt.right); may != tt.may {
+			t.Errorf("%+v: %v, want %v", tt.right, may, tt.may)
+		}
+	}
+	c.Helm(t, "uninstall", "weir", "--namespace", namespace)
+}
+
 // roles are those that are generated from the controller's code.
 func roles(t *testing.T) []rbacv1.ClusterRole {
 	t.Helper()

@@ -1,23 +1,33 @@
 package obs
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers what its reconcilers count
+	"go.uber.org/zap"
+	"k8s.io/client-go/rest"
 	controllerruntime "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	aggregator "github.com/weirproxy/weir/aggregator/metrics"
 	"github.com/weirproxy/weir/aggregator/partition"
+	"github.com/weirproxy/weir/api/config"
+	wirev1 "github.com/weirproxy/weir/api/wire/v1"
+	"github.com/weirproxy/weir/controller"
+	"github.com/weirproxy/weir/controller/certs"
 	"github.com/weirproxy/weir/controller/webhook"
+	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/sidecar/agent"
 	"github.com/weirproxy/weir/sidecar/feed"
 	sidecar "github.com/weirproxy/weir/sidecar/metrics"
+	"github.com/weirproxy/weir/test/parts"
 )
 
 // catalog is what may be asked for: labels by metric, and values by metric and label where the program bounds them.
@@ -50,15 +60,54 @@ func known(t *testing.T) catalog {
 	})
 	aggregator.New(weir).Observe(0, partition.Stats{}, partition.Gauges{})
 	webhook.NewMetrics(weir)
+	certs.New(certs.Config{}, nil, weir, zap.NewNop())
 	weir.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	c.describe(t, weir)
 	c.observe(t, weir)
-	c.describe(t, controllerruntime.Registry.(prometheus.Collector))
+	controllers(t, func() {
+		c.describe(t, controllerruntime.Registry.(prometheus.Collector))
+		c.observe(t, controllerruntime.Registry)
+	})
 
 	// Prometheus's own, with the labels of all alerts; and kube-apiserver's (k8s.io/apiserver/pkg/admission/metrics).
 	c.labels["ALERTS"] = []string{"alertname", "alertstate", "severity"}
 	c.labels["apiserver_admission_webhook_fail_open_count"] = []string{"name", "type"}
 	return c
+}
+
+// controllers calls f while a controller runs, and so has its metrics in controller-runtime's registry. Nothing is there for
+// it, which it waits for.
+func controllers(t *testing.T, f func()) {
+	t.Helper()
+	port, err := parts.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	c, err := controller.New(controller.Config{
+		Namespace: "weir-system", REST: &rest.Config{Host: "http://127.0.0.1:1"}, IdentityKey: make([]byte, wirev1.KeySize),
+		Kafka:          bus.Config{Brokers: []string{"127.0.0.1:1"}},
+		LeaderElection: config.LeaderElection{Enabled: true, Lease: "weir-controller"},
+		Metrics:        config.ControllerMetrics{Address: "tcp://" + address},
+	}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	parts.Eventually(t, time.Minute, "the controller's metrics", func() error {
+		r, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			return err
+		}
+		return r.Body.Close()
+	})
+	f()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("the controller: %v", err)
+	}
 }
 
 // described is how a Desc prints: the library gives no other way to its parts.
@@ -95,7 +144,7 @@ func (c catalog) observe(t *testing.T, from prometheus.Gatherer) {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			for _, l := range m.Label {
-				if slices.Contains([]string{"outcome", "reason", "mode", "since"}, l.GetName()) {
+				if slices.Contains([]string{"outcome", "reason", "mode", "since", "part"}, l.GetName()) {
 					at := f.GetName() + "/" + l.GetName()
 					c.values[at] = append(c.values[at], l.GetValue())
 				}

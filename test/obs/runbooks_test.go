@@ -36,7 +36,7 @@ func sections(page string) map[string]string {
 }
 
 // What a person who was woken needs, in this order: what it means, what is felt, where to look, what to do.
-var parts = []string{"**It means**", "**Users see**", "**Look first**", "\n1. ", "\n2. ", "\n3. ", "**Mend**", "**Silence**"}
+var told = []string{"**It means**", "**Users see**", "**Look first**", "\n1. ", "\n2. ", "\n3. ", "**Mend**", "**Silence**"}
 
 func TestEachAlertHasItsRunbook(t *testing.T) {
 	all := sections(document(t, runbooks))
@@ -47,7 +47,7 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 			t.Errorf("%s: no section in %s", a.Alert, runbooks)
 		}
 		delete(all, a.Alert)
-		for _, part := range parts {
+		for _, part := range told {
 			_, rest, found := strings.Cut(body, part)
 			if !found {
 				t.Errorf("%s: its section lacks %q, or has it elsewhere", a.Alert, part)

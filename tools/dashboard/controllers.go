@@ -17,6 +17,9 @@ func controllers() row {
 		{title: "Queue", unit: units.Short,
 			help:    "Objects that wait to be reconciled.",
 			queries: []query{{"{{name}}", `sum by (name) (workqueue_depth{job="weir-controller"})`}}},
+		{title: "Controllers that wait", unit: units.Short, bad: []float64{1},
+			help:    "Parts that a controller waits for. Healthy: none.",
+			queries: []query{{"{{pod}} {{part}}", `max by (pod, part) (weir_controller_waiting) > 0`}}},
 		{title: "Pods that asked for a sidecar", unit: units.OpsPerSecond,
 			help: "failed: admitted without the sidecar that was asked for. refused: an annotation that its author got wrong. Passed by: kube-apiserver could not reach the injector.",
 			queries: []query{
@@ -26,5 +29,8 @@ func controllers() row {
 		{title: "Duration of an injection, p99", unit: units.Seconds, bad: []float64{5},
 			help:    "kube-apiserver waits 5 s, and then admits the pod without.",
 			queries: []query{{"p99", `histogram_quantile(0.99, sum by (le) (rate(weir_controller_injection_seconds_bucket[$__rate_interval])))`}}},
+		{title: "The injector's certificate ends in", unit: units.Seconds,
+			help:    "Healthy: more than a month, in mode SelfManaged.",
+			queries: []query{{"{{pod}}", `(max by (pod) (weir_controller_webhook_certificate_expiry_timestamp_seconds) > 0) - time()`}}},
 	}}
 }

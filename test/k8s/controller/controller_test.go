@@ -194,6 +194,11 @@ func (s *site) wrong() {
 	s.Apply(s.t, good)
 	s.becomes("wrong/orders", kube.ConditionAccepted, kube.ReasonAccepted)
 
+	s.publishByHand("wrong/orders")
+	s.becomes("wrong/orders", kube.ConditionAccepted, kube.ReasonConflicted)
+	s.withdrawByHand("wrong/orders")
+	s.becomes("wrong/orders", kube.ConditionAccepted, kube.ReasonAccepted)
+
 	s.Kubectl(s.t, "--namespace=wrong", "delete", "service", "orders")
 	s.becomes("wrong/orders", kube.ConditionAccepted, kube.ReasonTargetNotFound)
 	s.Apply(s.t, good)
@@ -428,6 +433,8 @@ func (s *site) narrow() {
 	r := s.start(nil)
 	s.Apply(s.t, fmt.Sprintf(ordersYAML, "outside"))
 	s.becomes("outside/orders", kube.ConditionAccepted, kube.ReasonAccepted)
+	s.secret("outside", "weir-identity", "identity.key", "one")
+	s.secret("outside", "weir-kafka", "password", "three")
 	r.stop()
 	s.Kubectl(s.t, "--namespace=outside", "delete", "secret", "weir-identity", "weir-kafka")
 

@@ -268,13 +268,39 @@ func (s *site) send(pod string, status *wirev1.PodStatus) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.write(s.topics.Status, pod, value)
+}
+
+// write appends a record; nil is a tombstone.
+func (s *site) write(topic, key string, value []byte) {
+	s.t.Helper()
 	acked := make(chan bus.Ack, 1)
-	if err := s.writer.Send(s.topics.Status, 0, []byte(pod), value, func(a bus.Ack) { acked <- a }); err != nil {
+	if err := s.writer.Send(topic, 0, []byte(key), value, func(a bus.Ack) { acked <- a }); err != nil {
 		s.t.Fatal(err)
 	}
 	if a := <-acked; a.Err != nil {
 		s.t.Fatal(a.Err)
 	}
+}
+
+// publishByHand writes what weir apply does: the object's policy under the same name, of origin cli.
+func (s *site) publishByHand(name string) {
+	s.t.Helper()
+	key, msg, err := policy.Encode(policy.OriginCLI, s.policy(name).Document(), s.keys, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	value, err := proto.Marshal(&wirev1.PolicyMessage{Body: &wirev1.PolicyMessage_Policy{Policy: msg}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(s.topics.Policies, key.String(), value)
+}
+
+// withdrawByHand takes it away again.
+func (s *site) withdrawByHand(name string) {
+	s.t.Helper()
+	s.write(s.topics.Policies, policy.OriginCLI+"/"+name, nil)
 }
 
 // runningPod makes a pod with a sidecar and says, as a kubelet does, that it runs.

@@ -193,6 +193,7 @@ generate-check: $(BIN)/protogen $(BIN)/protoc-gen-go $(BIN)/controller-gen $(BIN
 .PHONY: crds
 crds: $(BIN)/controller-gen ## Make the CRD of charts/weir-crds, the deep copies of its types and the controller's rights anew
 	tools/crds.sh $<
+	$(GO) test -count=1 -run Schema ./internal/checkup/cluster -update
 
 .PHONY: charts
 charts: $(BIN)/valuesschema $(BIN)/helm-docs ## Make values.schema.json and README.md of charts/weir anew

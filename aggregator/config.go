@@ -84,7 +84,7 @@ func def[T comparable](v *T, fallback T) {
 // Validate returns all that is wrong with c, joined.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	errs := []error{c.Kafka.Validate()}
+	errs := []error{c.Kafka.Validate(), c.Topics.Validate()}
 	if c.Store == nil {
 		errs = append(errs, c.Redis.Validate())
 	}

@@ -47,6 +47,9 @@ type TopicSettings struct {
 	Replication int16 `yaml:"replication"`
 	// MinInSync is min.insync.replicas; 0 is the brokers' own default. 2 is right with 3 replicas.
 	MinInSync int `yaml:"minInSync"`
+	// UsageRetention is how long usage keeps reports, 10m and more: so long an outage of all aggregators loses
+	// nothing. It costs disk. An hour or more is right with limits that count over a calendar's period.
+	UsageRetention time.Duration `yaml:"usageRetention"`
 }
 
 // Redis is how to reach Redis 6.2 or later, or Valkey: one server, a cluster, or sentinels.
@@ -85,7 +88,7 @@ func DefaultAggregator() Aggregator {
 		Flush:                50 * time.Millisecond,
 		Tick:                 25 * time.Millisecond,
 		MaxCountersPerTarget: 200_000,
-		Topics:               TopicSettings{Partitions: 8, Replication: -1},
+		Topics:               TopicSettings{Partitions: 8, Replication: -1, UsageRetention: 10 * time.Minute},
 		Kafka:                defaultKafka(),
 		Redis:                Redis{Timeout: 500 * time.Millisecond},
 		Admin:                Admin{Address: "tcp://127.0.0.1:9193"},

@@ -219,6 +219,8 @@ func Doc(field string) string {
 		return "Partitions is how many usage and decisions have: how far the work can be shared out. Fixed at installation."
 	case "TopicSettings.Replication":
 		return "Replication is the number of replicas; -1 is the brokers' own default. 3 is right for production."
+	case "TopicSettings.UsageRetention":
+		return "UsageRetention is how long usage keeps reports, 10m and more: so long an outage of all aggregators loses nothing. It costs disk. An hour or more is right with limits that count over a calendar's period."
 	default:
 		return ""
 	}

@@ -121,6 +121,9 @@ func topicsRun(cmd *cobra.Command) func(*cobra.Command, func(context.Context, *b
 		if err := kafka.Validate(); err != nil {
 			return fmt.Errorf("kafka: %w", err)
 		}
+		if err := cli.Topics(cfg.Kafka.Topics, cfg.Topics).Validate(); err != nil {
+			return err
+		}
 		waiting := ""
 		kafka.State = func(reason string) { waiting = reason }
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)

@@ -74,9 +74,9 @@ func (s *secret) write(ctx context.Context, object *corev1.Secret, absent bool, 
 	}
 	if absent {
 		err = s.client.Create(ctx, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name, Labels: map[string]string{
-				"app.kubernetes.io/name": "weir", "app.kubernetes.io/managed-by": "weir-controller"}},
-			Type: corev1.SecretTypeOpaque, Data: data, // as the chart has it: a type cannot be changed
+			// No label of who manages it: an upgrade of the chart takes it up as its own.
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name, Labels: map[string]string{"app.kubernetes.io/name": "weir"}},
+			Type:       corev1.SecretTypeOpaque, Data: data, // as the chart has it: a type cannot be changed
 		})
 	} else {
 		object.Data = data

@@ -30,7 +30,7 @@ func (t Topics) specs() []spec {
 	}
 	compacted := map[string]string{"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
 	out := []spec{
-		{t.Usage, t.Partitions, with(stream, "retention.ms", "600000")},
+		{t.Usage, t.Partitions, with(stream, "retention.ms", strconv.FormatInt(t.UsageRetention.Milliseconds(), 10))},
 		{t.Decisions, t.Partitions, with(stream, "retention.ms", "300000")},
 		{t.Policies, 1, compacted},
 		{t.Status, 1, with(compacted, "segment.ms", "300000")},

@@ -1,6 +1,12 @@
 package bus
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// leastUsageRetention is what the replay of a new owner may need.
+const leastUsageRetention = 10 * time.Minute
 
 // Topics names weir's four topics and how they are made.
 type Topics struct {
@@ -17,6 +23,8 @@ type Topics struct {
 	Replication int16 `yaml:"replication,omitempty" json:"replication,omitempty"`
 	// MinInSync is min.insync.replicas. Default: 0, the brokers' own; 2 is right with 3 replicas.
 	MinInSync int `yaml:"minInSync,omitempty" json:"minInSync,omitempty"`
+	// UsageRetention is how long usage keeps its records, ms precision. Default and least: 10 min.
+	UsageRetention time.Duration `yaml:"usageRetention,omitempty" json:"usageRetention,omitempty"`
 }
 
 // WithDefaults returns t with every unset value at its default.
@@ -27,7 +35,16 @@ func (t Topics) WithDefaults() Topics {
 	t.Status = orElse(t.Status, "weir.status")
 	t.Partitions = orElse(t.Partitions, 8)
 	t.Replication = orElse(t.Replication, -1)
+	t.UsageRetention = max(t.UsageRetention, leastUsageRetention)
 	return t
+}
+
+// Validate returns what is wrong with t; the names of its fields are those of the programs' settings.
+func (t Topics) Validate() error {
+	if t.UsageRetention != 0 && t.UsageRetention < leastUsageRetention {
+		return fmt.Errorf("topics.usageRetention: %v is below %v, which a new owner may have to read", t.UsageRetention, leastUsageRetention)
+	}
+	return nil
 }
 
 // Change is one difference between a topic as it is and as it should be.

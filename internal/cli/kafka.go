@@ -25,6 +25,6 @@ func Bus(k config.Kafka, program string) bus.Config {
 func Topics(names config.TopicNames, made config.TopicSettings) bus.Topics {
 	return bus.Topics{
 		Usage: names.Usage, Decisions: names.Decisions, Policies: names.Policies, Status: names.Status,
-		Partitions: made.Partitions, Replication: made.Replication, MinInSync: made.MinInSync,
+		Partitions: made.Partitions, Replication: made.Replication, MinInSync: made.MinInSync, UsageRetention: made.UsageRetention,
 	}
 }

@@ -57,7 +57,7 @@ const MaxNamedPods = 10
 
 // The types of conditions.
 const (
-	// ConditionAccepted says whether the policy is valid, its targets are there, and it is published.
+	// ConditionAccepted says whether the policy is valid and its targets are there.
 	ConditionAccepted = "Accepted"
 	// ConditionProgrammed says whether every pod of the targets enforces observedGeneration.
 	ConditionProgrammed = "Programmed"

@@ -39,7 +39,7 @@ func goldenMessages() map[string]proto.Message {
 		},
 		"policy": &PolicyMessage{Body: &PolicyMessage_Policy{Policy: &Policy{
 			SchemaVersion: 1, Origin: "file", Namespace: "shop", Name: "orders", Document: []byte(`{}`),
-			Targets: []*ResolvedTarget{{Target: "shop/Service/orders", Selector: []*Label{{Key: "app", Value: "orders"}}}},
+			Targets:    []*ResolvedTarget{{Target: "shop/Service/orders", Selector: []*Label{{Key: "app", Value: "orders"}}}},
 			Generation: 4,
 		}}},
 		"installation": &PolicyMessage{Body: &PolicyMessage_Installation{Installation: &Installation{

@@ -66,7 +66,7 @@ serverName: {{ . }}
 {{- $kafka := include "weir.kafka" (dict "root" . "client" "aggregator" "dir" "/etc/weir/kafka/") | fromYaml -}}
 {{- $out := dict
   "identityKeyFile" (printf "/etc/weir/identity/%s" .Values.identity.key)
-  "topics" (pick .Values.topics "partitions" "replication" "minInSync")
+  "topics" (pick .Values.topics "partitions" "replication" "minInSync" "usageRetention")
   "kafka" $kafka
   "redis" (include "weir.redis" . | fromYaml)
   "admin" (dict "address" "tcp://127.0.0.1:9193" "metricsAddress" "tcp://0.0.0.0:9194")
@@ -77,7 +77,7 @@ serverName: {{ . }}
 {{/* What topics ensure reads: its own Kafka client, and the topics. */}}
 {{- define "weir.config.topics" -}}
 {{- $out := dict
-  "topics" (pick .Values.topics "partitions" "replication" "minInSync")
+  "topics" (pick .Values.topics "partitions" "replication" "minInSync" "usageRetention")
   "kafka" (include "weir.kafka" (dict "root" . "client" "topics" "dir" "/etc/weir/kafka/") | fromYaml) -}}
 {{- with .Values.aggregator.config.group }}{{ $_ := set $out "group" . }}{{ end -}}
 {{- toYaml $out -}}
@@ -88,7 +88,7 @@ serverName: {{ . }}
 {{- toYaml (dict
   "identityKeyFile" (printf "/etc/weir/identity/%s" .Values.identity.key)
   "kafka" (include "weir.kafka" (dict "root" . "client" "check" "dir" "/etc/weir/kafka/") | fromYaml)
-  "topics" (pick .Values.topics "partitions" "replication" "minInSync")
+  "topics" (pick .Values.topics "partitions" "replication" "minInSync" "usageRetention")
   "redis" (include "weir.redis" . | fromYaml)
   "kubernetes" (dict "namespace" .Release.Namespace "identitySecret" (include "weir.identitySecret" .) "certificateSecret" .Values.injection.certificates.secret)) -}}
 {{- end }}

@@ -210,7 +210,7 @@ func TestLongLimitsAskForMoreOfKafkaAndRedis(t *testing.T) {
 	if f, ok := found(r, "redis.settings", checkup.Warning); !ok || !strings.Contains(f.Text, "limit shop/orders/all counts over an hour or more") || !strings.Contains(f.Fix, "appendonly yes") {
 		t.Errorf("persistence:\n%s", text(r))
 	}
-	if f, ok := found(r, "retention", checkup.Warning); !ok || !strings.Contains(f.Text, "keeps reports for 10m0s") || !strings.Contains(f.Fix, "retention.ms=3600000") {
+	if f, ok := found(r, "retention", checkup.Warning); !ok || !strings.Contains(f.Text, "keeps reports for 10m0s") || !strings.Contains(f.Fix, "topics.usageRetention: 1h") {
 		t.Errorf("retention:\n%s", text(r))
 	}
 	w.says(goodRedis)

@@ -52,10 +52,7 @@ func longer(have, want string) bool {
 	return err == nil && (h < 0 || h > w)
 }
 
-const (
-	usageRetention = 10 * time.Minute // as topics ensure makes it
-	hour           = time.Hour
-)
+const hour = time.Hour
 
 // retention is the check retention: an outage of all aggregators is made good from weir.usage, as far back as that goes.
 func (c *Checks) retention(ctx context.Context) []checkup.Finding {
@@ -70,19 +67,19 @@ func (c *Checks) retention(ctx context.Context) []checkup.Finding {
 	if err != nil {
 		return c.kafka.cannot(c.kafka.names().Usage, "DescribeConfigs", err)
 	}
-	return judgeRetention(c.kafka.names().Usage, retentionOf(c.kafka.names().Usage, m.changes), needsOf(p.set))
+	return judgeRetention(c.kafka.names().Usage, retentionOf(c.kafka.names(), m.changes), needsOf(p.set))
 }
 
-// retentionOf is how long a usage topic keeps reports; negative: for ever. Only a difference is told of.
-func retentionOf(topic string, changes []bus.Change) time.Duration {
+// retentionOf is how long the usage topic keeps reports; negative: for ever. Only a difference is told of.
+func retentionOf(topics bus.Topics, changes []bus.Change) time.Duration {
 	for _, c := range changes {
-		if c.Topic == topic && c.Setting == "retention.ms" {
+		if c.Topic == topics.Usage && c.Setting == "retention.ms" {
 			if ms, err := strconv.ParseInt(c.Have, 10, 64); err == nil {
 				return time.Duration(ms) * time.Millisecond
 			}
 		}
 	}
-	return usageRetention
+	return topics.UsageRetention
 }
 
 func judgeRetention(topic string, keeps time.Duration, n needs) []checkup.Finding {
@@ -90,7 +87,7 @@ func judgeRetention(topic string, keeps time.Duration, n needs) []checkup.Findin
 		return []checkup.Finding{checkup.Okay("topic %s keeps reports as long as the policies' limits ask for", topic)}
 	}
 	return []checkup.Finding{checkup.Warn(
-		"kafka-configs.sh --alter --entity-type topics --entity-name "+topic+" --add-config retention.ms=3600000, after each weir-aggregator topics ensure, which sets it back",
+		"topics.usageRetention: 1h in the aggregators' configuration (the chart's value of that name), and weir-aggregator topics ensure",
 		"limit %s counts over a calendar's period, and topic %s keeps reports for %v: an outage of all aggregators that lasts longer loses what was counted in it; 1h or more is advised",
 		n.calendar, topic, keeps)}
 }

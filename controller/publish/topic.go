@@ -25,8 +25,9 @@ type Config struct {
 	// Keys hash the values of secret client sources.
 	Keys wirev1.Keys
 	Log  *zap.Logger
-	// Elected is closed once this process is the leader; before, nothing is written. nil: it always is.
-	Elected <-chan struct{}
+	// Leads reports whether this process is the leader now; it is asked before each record, and without it
+	// nothing is written. Safe for concurrent use. nil: it always is.
+	Leads func() bool
 	// Pause is how long Changes gathers; default: 100 ms.
 	Pause time.Duration
 	// Timeout bounds one record from Publish to its acknowledgement, the wait for other records included.
@@ -83,6 +84,9 @@ func New(cfg Config) *Topic {
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Second
+	}
+	if cfg.Leads == nil {
+		cfg.Leads = func() bool { return true }
 	}
 	return &Topic{
 		cfg: cfg, ready: make(chan struct{}), changes: changes.NewSet(cfg.Pause), turn: make(chan struct{}, 1),

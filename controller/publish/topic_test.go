@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,16 +139,21 @@ func TestAnotherIdentityKeyIsRefused(t *testing.T) {
 
 func TestOnlyTheLeaderWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, k *kit) {
-		elected := make(chan struct{})
-		topic, _ := k.open(func(c *Config) { c.Elected = elected })
+		var leads atomic.Bool
+		topic, _ := k.open(func(c *Config) { c.Leads = leads.Load })
 		if _, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1)); !errors.Is(err, ErrNotReady) {
 			t.Errorf("a standby published: %v", err)
 		}
 		if w := topic.Waiting(); w != "" {
 			t.Errorf("a warm standby waits for %q", w)
 		}
-		close(elected)
+		leads.Store(true)
 		mustPublish(t, topic, desired(t, "orders", "5", 1))
+		leads.Store(false)
+		end := k.end()
+		if _, err := topic.Publish(t.Context(), desired(t, "orders", "6", 2)); !errors.Is(err, ErrNotReady) || k.end() != end {
+			t.Errorf("one that leads no more published: %v", err)
+		}
 	})
 }
 

@@ -84,7 +84,7 @@ func (t *Topic) steady(err error) error {
 
 // mayWrite returns who writes; an error where nothing may be published now.
 func (t *Topic) mayWrite() (*bus.Writer, error) {
-	if !t.leads() {
+	if !t.cfg.Leads() {
 		return nil, fmt.Errorf("%w: another replica leads", ErrNotReady)
 	}
 	t.mu.Lock()
@@ -96,16 +96,4 @@ func (t *Topic) mayWrite() (*bus.Writer, error) {
 		return nil, fmt.Errorf("%w: %s", ErrNotReady, t.waiting())
 	}
 	return t.writer, nil
-}
-
-func (t *Topic) leads() bool {
-	if t.cfg.Elected == nil {
-		return true
-	}
-	select {
-	case <-t.cfg.Elected:
-		return true
-	default:
-		return false
-	}
 }

@@ -80,7 +80,8 @@ func (s *Set) signal() {
 	}
 }
 
-// Next waits until something has changed and takes it out. It fails only where ctx ends.
+// Next waits until something has changed and takes it out. It fails only where ctx ends; what has changed
+// by then is the next call's.
 func (s *Set) Next(ctx context.Context) (Batch, error) {
 	select {
 	case <-s.some:
@@ -93,6 +94,7 @@ func (s *Set) Next(ctx context.Context) (Batch, error) {
 		select {
 		case <-t.C:
 		case <-ctx.Done():
+			s.signal()
 			return Batch{}, context.Cause(ctx)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -57,5 +59,31 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	stop()
 	if _, err := NewSet(0).Next(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What changes while a session's call ends, the call of the next session gets.
+func TestWhatEndsWithItsContextIsNotLost(t *testing.T) {
+	for what, add := range map[string]func(*Set){"one": func(s *Set) { s.Add(name("a")) }, "all": (*Set).AddAll} {
+		synctest.Test(t, func(t *testing.T) {
+			s := NewSet(time.Minute)
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, err := s.Next(ctx)
+				ended <- err
+			}()
+			add(s)
+			synctest.Wait() // it gathers
+			stop()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: got %v", what, err)
+			}
+			ctx, stop = context.WithTimeout(t.Context(), time.Hour)
+			defer stop()
+			if b, err := s.Next(ctx); err != nil || !b.All && len(b.Names) != 1 {
+				t.Errorf("%s, then: %v, %v", what, b, err)
+			}
+		})
 	}
 }

@@ -147,8 +147,18 @@ func (c Config) namespace() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// rest is how to reach kube-apiserver.
+// rest is how to reach kube-apiserver. The client's own limit is off unless somebody set one: at its default of five
+// requests a second the webhook's reads would fail when many pods come at once, and kube-apiserver has its own
+// fairness.
 func (c Config) rest() (*rest.Config, error) {
+	out, err := c.reach()
+	if err == nil && out.QPS == 0 {
+		out.QPS = -1
+	}
+	return out, err
+}
+
+func (c Config) reach() (*rest.Config, error) {
 	switch {
 	case c.REST != nil:
 		return rest.CopyConfig(c.REST), nil

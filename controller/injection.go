@@ -22,7 +22,7 @@ func (c *Controller) injector() (*webhook.Webhook, error) {
 		Certificates: c.cfg.certificates(c.namespace),
 		Drain:        c.cfg.Grace / 2,
 	}, webhook.Dependencies{
-		Client: direct, Cluster: webhook.Reader{Cache: cached{&c.cluster}, Live: live{&c.cluster}},
+		Client: direct, Cluster: webhook.NewReader(cached{&c.cluster}, live{&c.cluster}),
 		Registry: c.registry, Log: c.log.Named("webhook"),
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/weirproxy/weir/api/v1alpha1/kube"
 	"github.com/weirproxy/weir/controller/reconcile"
 	"github.com/weirproxy/weir/controller/secrets"
+	"github.com/weirproxy/weir/controller/webhook"
 )
 
 // How long to wait before kube-apiserver is asked again, and how long it may take to answer.
@@ -154,6 +155,10 @@ func (c *Controller) add(ctx context.Context, mgr ctrl.Manager) error {
 	if err := secrets.Setup(mgr, secrets.Config{
 		Namespace: c.namespace, WatchNamespaces: c.cfg.WatchNamespaces, Names: c.secretNames(), EventsFrom: reconcile.Name,
 	}); err != nil {
+		return err
+	}
+	// The webhook reads namespaces of the cache: its informer is among those that are waited for.
+	if _, err := mgr.GetCache().GetInformer(ctx, webhook.NamespaceOf("")); err != nil {
 		return err
 	}
 	return mgr.Add(everywhere(func(ctx context.Context) error {

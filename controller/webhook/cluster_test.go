@@ -3,10 +3,12 @@ package webhook
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -14,41 +16,134 @@ import (
 	"github.com/weirproxy/weir/internal/inject"
 )
 
-// down is a server that answers nothing.
-func down() client.Client {
+// answers is a server that reads each object by do.
+func answers(do func(context.Context, client.Object) error) client.Client {
 	return interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return errors.New("connection refused")
+		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+			return do(ctx, o)
 		},
 	})
 }
 
+// down is a server that answers nothing.
+func down() client.Client {
+	return answers(func(context.Context, client.Object) error { return errors.New("connection refused") })
+}
+
+// hangs is a cache that is not filled.
+func hangs() client.Client {
+	return answers(func(ctx context.Context, _ client.Object) error { <-ctx.Done(); return ctx.Err() })
+}
+
+func with(label string) client.Client {
+	return fake.NewClientBuilder().WithObjects(namespaceOf("shop", label)).Build()
+}
+
 func TestANamespaceLabelledAMomentAgoIsEnabled(t *testing.T) {
-	service := func(name string, kind corev1.ServiceType) *corev1.Service {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
-			Spec: corev1.ServiceSpec{Type: kind, Selector: map[string]string{"app": name}}}
-	}
-	with := func(label string) client.Client {
-		return fake.NewClientBuilder().WithObjects(namespaceOf("shop", label), service("orders", ""), service("far", corev1.ServiceTypeExternalName)).Build()
-	}
 	for name, tt := range map[string]struct {
-		r     Reader
-		label string
-		fails bool
+		cache, live client.Reader
+		label       string
+		fails       bool
 	}{
-		"the cache knows it":        {r: Reader{Cache: with(inject.Enabled), Live: down()}, label: inject.Enabled},
-		"the cache is behind":       {r: Reader{Cache: with(""), Live: with(inject.Enabled)}, label: inject.Enabled},
-		"the namespace is new":      {r: Reader{Cache: fake.NewClientBuilder().Build(), Live: with(inject.Enabled)}, label: inject.Enabled},
-		"it has no label":           {r: Reader{Cache: with(""), Live: with("")}},
-		"nobody can say":            {r: Reader{Cache: with(""), Live: down()}, fails: true},
-		"no label any more, cached": {r: Reader{Cache: with(inject.Disabled), Live: with("")}},
+		"the cache knows it":        {cache: with(inject.Enabled), live: down(), label: inject.Enabled},
+		"the cache is behind":       {cache: with(""), live: with(inject.Enabled), label: inject.Enabled},
+		"the namespace is new":      {cache: fake.NewClientBuilder().Build(), live: with(inject.Enabled), label: inject.Enabled},
+		"the cache is not filled":   {cache: hangs(), live: with(inject.Enabled), label: inject.Enabled},
+		"it has no label":           {cache: with(""), live: with("")},
+		"nobody can say":            {cache: with(""), live: down(), fails: true},
+		"nobody answers":            {cache: hangs(), live: hangs(), fails: true},
+		"no label any more, cached": {cache: with(inject.Disabled), live: with("")},
 	} {
-		got, err := tt.r.Around(t.Context(), "shop")
-		if got.Label != tt.label || (err != nil) != tt.fails {
-			t.Errorf("%s: %q, %v", name, got.Label, err)
-		}
-		if name == "the cache knows it" && (len(got.Services) != 1 || got.Services[0].Name != "orders" || got.Services[0].Selector["app"] != "orders") {
-			t.Errorf("services %+v", got.Services)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			got, err := NewReader(tt.cache, tt.live).Label(t.Context(), "shop")
+			if got != tt.label || (err != nil) != tt.fails {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		})
 	}
+}
+
+// counted is a server of one label that takes a while, and how often it was asked.
+func counted(label *string, reads *atomic.Int32) client.Client {
+	return answers(func(ctx context.Context, o client.Object) error {
+		reads.Add(1)
+		time.Sleep(10 * time.Millisecond)
+		o.SetLabels(map[string]string{inject.Label: *label})
+		return nil
+	})
+}
+
+func TestManyReviewsOfOneNamespaceReadItOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		label, reads := inject.Enabled, atomic.Int32{}
+		r := NewReader(down(), counted(&label, &reads))
+		burst := func() {
+			for range 100 {
+				go func() {
+					if got, err := r.Label(t.Context(), "shop"); got != inject.Enabled || err != nil {
+						t.Errorf("%q, %v", got, err)
+					}
+				}()
+			}
+			time.Sleep(rememberFor * 2 / 3)
+			synctest.Wait()
+		}
+		burst()
+		burst()
+		if n := reads.Load(); n != 1 {
+			t.Errorf("%d reads within a second, want 1", n)
+		}
+		burst()
+		if n := reads.Load(); n != 2 {
+			t.Errorf("%d reads after a second, want 2", n)
+		}
+	})
+}
+
+// A pod that went without a sidecar stays without, so a "no" is never a remembered one.
+func TestALabelThatComesIsSeenByTheNextReview(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		label, reads := "", atomic.Int32{}
+		r := NewReader(down(), counted(&label, &reads))
+		if got, err := r.Label(t.Context(), "shop"); got != "" || err != nil {
+			t.Fatalf("%q, %v", got, err)
+		}
+		label = inject.Enabled
+		if got, err := r.Label(t.Context(), "shop"); got != inject.Enabled || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+func TestAReviewThatIsGivenUpLeavesTheReadToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		label, reads := inject.Enabled, atomic.Int32{}
+		r := NewReader(down(), counted(&label, &reads))
+		ctx, cancel := context.WithCancel(t.Context())
+		first := make(chan error)
+		go func() { _, err := r.Label(ctx, "shop"); first <- err }()
+		synctest.Wait()
+		cancel()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Errorf("given up: %v", err)
+		}
+		if got, err := r.Label(t.Context(), "shop"); got != inject.Enabled || err != nil || reads.Load() != 1 {
+			t.Errorf("%q, %v after %d reads", got, err, reads.Load())
+		}
+	})
+}
+
+func TestRememberedNamespacesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		label, reads := inject.Enabled, atomic.Int32{}
+		r := NewReader(down(), counted(&label, &reads))
+		for i := range 3 * maxRemember {
+			go func() { _, _ = r.Label(t.Context(), fmt.Sprint("n", i)) }()
+		}
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if n := len(r.reads); n > maxRemember {
+			t.Errorf("%d are remembered, at most %d", n, maxRemember)
+		}
+	})
 }

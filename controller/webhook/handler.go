@@ -20,9 +20,6 @@ import (
 // memory that whoever reaches the port can take.
 const maxReviews = 16
 
-// lookTimeout bounds what the cluster is asked, well within the webhook's timeoutSeconds.
-const lookTimeout = 2 * time.Second
-
 // Handler answers admission reviews. Make it with NewHandler; it is safe for concurrent use.
 type Handler struct {
 	engine  func() *inject.Engine
@@ -83,13 +80,11 @@ func (h *Handler) answer(ctx context.Context, request *admissionv1.AdmissionRequ
 	if err != nil {
 		return failed(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	around, err := h.cluster.Around(ctx, request.Namespace)
+	label, err := h.namespaceLabel(ctx, request.Namespace, meta)
 	if err != nil {
 		return failed(err)
 	}
-	subject := inject.Subject{Namespace: request.Namespace, NamespaceLabel: around.Label, Services: around.Services, Admitted: true}
+	subject := inject.Subject{Namespace: request.Namespace, NamespaceLabel: label, Admitted: true}
 	subject.OwnerKind, subject.OwnerName = inject.OwnerOf(meta)
 	out, err := h.engine().Inject(pod, subject)
 	if mistake := (*inject.AnnotationError)(nil); errors.As(err, &mistake) {
@@ -97,7 +92,15 @@ func (h *Handler) answer(ctx context.Context, request *admissionv1.AdmissionRequ
 	} else if err != nil {
 		return failed(err)
 	}
-	return decided(request, pod, out, asked(meta, around.Label))
+	return decided(request, pod, out, asked(meta, label))
+}
+
+// namespaceLabel is not asked for where the pod has a label of its own, which holds whatever the namespace's says.
+func (h *Handler) namespaceLabel(ctx context.Context, namespace string, meta metav1.ObjectMeta) (string, error) {
+	if _, own := meta.Labels[inject.Label]; own {
+		return "", nil
+	}
+	return h.cluster.Label(ctx, namespace)
 }
 
 func podOf(request *admissionv1.AdmissionRequest) (pod map[string]any, meta metav1.ObjectMeta, err error) {

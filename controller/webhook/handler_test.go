@@ -24,16 +24,13 @@ import (
 
 // around is a cluster with one answer.
 type around struct {
-	Surroundings
-	err error
+	label string
+	err   error
 }
 
-func (a around) Around(context.Context, string) (Surroundings, error) { return a.Surroundings, a.err }
+func (a around) Label(context.Context, string) (string, error) { return a.label, a.err }
 
-func enabled() around {
-	return around{Surroundings: Surroundings{Label: inject.Enabled, Services: []inject.Service{
-		{Namespace: "shop", Name: "orders", Selector: map[string]string{"app": "orders"}}}}}
-}
+func enabled() around { return around{label: inject.Enabled} }
 
 func engine(t testing.TB, change func(*inject.Settings)) *inject.Engine {
 	t.Helper()
@@ -118,7 +115,7 @@ func TestAPodOfADeploymentIsInjectedForItsDeploymentAndServices(t *testing.T) {
 	if !strings.Contains(text, `"aFieldOfTomorrow":{"n":9007199254740993}`) {
 		t.Errorf("a field that this build does not know is lost: %s", text)
 	}
-	if why := r.AuditAnnotations["reason"]; !strings.Contains(why, "Deployment/orders and Service/orders") || len(r.Warnings) > 0 {
+	if why := r.AuditAnnotations["reason"]; !strings.Contains(why, "Deployment/orders and the Services that select it") || len(r.Warnings) > 0 {
 		t.Errorf("reason %q, warnings %q", why, r.Warnings)
 	}
 	if strings.Contains(string(r.Patch), `"name":"app"`) {

@@ -108,7 +108,7 @@ func TestAReplicaServesReviewsOverTLSUntilNobodySendsAnyMore(t *testing.T) {
 	w, err := New(Config{
 		Settings: file, Address: "unix://" + socket,
 		Certificates: certs.Config{Mode: certs.SelfManaged, Namespace: "weir-system", Secret: "weir-webhook-tls", Service: "weir-webhook", Configuration: "weir-injector"},
-	}, Dependencies{Client: live, Cluster: Reader{Cache: live, Live: live}, Registry: prometheus.NewRegistry(), Log: zap.NewNop()})
+	}, Dependencies{Client: live, Cluster: NewReader(live, live), Registry: prometheus.NewRegistry(), Log: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,8 @@ type Subject struct {
 	// OwnerKind and OwnerName are the workload's, as OwnerOf finds it for a pod. Empty: it has none.
 	OwnerKind, OwnerName string
 	// Services are those known, to say in the report which select the pod. The sidecar itself goes by the
-	// selectors that policies are published with, so one that is not known here counts all the same.
+	// selectors that policies are published with, so one that is not known here counts all the same. Of an
+	// admitted pod none is named: whoever reaches the webhook would read another's Services in its answers.
 	Services []Service
 	// Admitted says that the template is a new pod on its way through kube-apiserver, where others may have seen
 	// the sidecar already: resources that they gave it and the injector does not set, such as a LimitRange's
@@ -157,6 +158,9 @@ func (c choices) countsFor(pod *corev1.PodTemplateSpec, s Subject) (names []stri
 	}
 	if c.ownerKind != "" {
 		names = append(names, c.ownerKind+"/"+c.ownerName)
+	}
+	if s.Admitted && len(c.labels) > 0 {
+		return append(names, "the Services that select it")
 	}
 	for _, service := range s.Services {
 		if service.Namespace == s.Namespace && selects(service.Selector, pod.Labels) {

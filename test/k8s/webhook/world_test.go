@@ -112,7 +112,7 @@ func (w *world) serve(t testing.TB, certificates certs.Config) (stop func()) {
 	replica, err := injector.New(injector.Config{
 		Settings: w.settings, Address: "tcp://" + address, Certificates: certificates,
 	}, injector.Dependencies{
-		Client: live, Cluster: injector.Reader{Cache: live, Live: live}, Registry: prometheus.NewRegistry(), Log: zaptest.NewLogger(t),
+		Client: live, Cluster: injector.NewReader(live, live), Registry: prometheus.NewRegistry(), Log: zaptest.NewLogger(t),
 	})
 	if err != nil {
 		t.Fatal(err)

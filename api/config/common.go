@@ -61,7 +61,8 @@ type SASL struct {
 	Mechanism string `yaml:"mechanism"`
 	// Username is whom to authenticate as.
 	Username string `yaml:"username"`
-	// PasswordFile is a file that holds the password; a newline at its end is not part of it.
+	// PasswordFile is a file that holds the password; a newline at its end is not part of it. It is read
+	// anew for each connection, so a rotated one is taken up.
 	PasswordFile string `yaml:"passwordFile"`
 }
 

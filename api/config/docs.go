@@ -154,7 +154,7 @@ func Doc(field string) string {
 	case "SASL.Mechanism":
 		return "Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Empty: no authentication. PLAIN sends the password as it is: use it with TLS only."
 	case "SASL.PasswordFile":
-		return "PasswordFile is a file that holds the password; a newline at its end is not part of it."
+		return "PasswordFile is a file that holds the password; a newline at its end is not part of it. It is read anew for each connection, so a rotated one is taken up."
 	case "SASL.Username":
 		return "Username is whom to authenticate as."
 	case "Secrets.Identity":

@@ -17,7 +17,7 @@ import (
 // its own requests are few, and each has a short one. Safe for concurrent use.
 type Client struct {
 	cfg     Config
-	secrets secrets
+	secrets secrets // as Dial read them
 	log     *zap.Logger
 
 	asking chan struct{} // holds a value while a topic is asked for
@@ -28,13 +28,14 @@ type Client struct {
 
 // Dial returns a client once a broker has answered. It tries again, with jittered pauses, until ctx
 // ends, and says once (log, Config.State) what it waits for; a log line follows only when the reason
-// changes. It fails at once where cfg is invalid or names unreadable files.
+// changes. It fails at once where cfg is invalid or names unreadable files. These are read anew for each
+// connection: a password that was wrong may be mended meanwhile, and a rotated one holds from the next on.
 func Dial(ctx context.Context, cfg Config, log *zap.Logger) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
 	cfg = cfg.WithDefaults()
-	sec, err := cfg.load()
+	sec, err := cfg.load(secrets{})
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}

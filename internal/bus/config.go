@@ -56,7 +56,8 @@ type Config struct {
 type TLS struct {
 	// Enabled encrypts the connections.
 	Enabled bool `yaml:"enabled,omitempty" json:"enabled,omitempty"`
-	// CAFile is a PEM file of authorities that sign brokers' certificates. Default: the system's.
+	// CAFile is a PEM file of authorities that sign brokers' certificates, read anew for each connection.
+	// Default: the system's.
 	CAFile string `yaml:"caFile,omitempty" json:"caFile,omitempty"`
 	// CertFile and KeyFile are this client's certificate and key (PEM), for mutual TLS. They are
 	// read anew for each connection, so a rotated pair is taken up.
@@ -72,7 +73,8 @@ type SASL struct {
 	Mechanism string `yaml:"mechanism,omitempty" json:"mechanism,omitempty"`
 	// Username to authenticate as.
 	Username string `yaml:"username,omitempty" json:"username,omitempty"`
-	// PasswordFile holds the password; a newline at its end is not part of it. It is read by Dial.
+	// PasswordFile holds the password; a newline at its end is not part of it. It is read anew for each
+	// connection, so a rotated one is taken up.
 	PasswordFile string `yaml:"passwordFile,omitempty" json:"passwordFile,omitempty"`
 }
 

@@ -44,7 +44,7 @@ func TestConfigRefusesFilesThatHoldTheWrongThing(t *testing.T) {
 		"tls.certFile":             {TLS: TLS{Enabled: true, CertFile: junk, KeyFile: junk}},
 		"is empty":                 {SASL: SASL{Mechanism: Plain, Username: "u", PasswordFile: empty}},
 	} {
-		if _, err := cfg.load(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := cfg.load(secrets{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

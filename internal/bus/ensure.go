@@ -138,7 +138,10 @@ func (c *Client) Check(ctx context.Context, t Topics) ([]Change, error) {
 
 // admin runs f with Sarama's administrator, whose connections end with ctx.
 func (c *Client) admin(ctx context.Context, f func(sarama.ClusterAdmin) error) error {
-	conf := c.cfg.sarama(c.secrets, c.cfg.RequestTimeout)
+	conf, err := c.sarama(c.cfg.RequestTimeout)
+	if err != nil {
+		return fmt.Errorf("connect to Kafka as administrator: %w", err)
+	}
 	conf.Net.Proxy.Enable = true
 	conf.Net.Proxy.Dialer = abortable(ctx, c.cfg.DialTimeout)
 	a, err := sarama.NewClusterAdmin(c.addrs(), conf)

@@ -43,12 +43,15 @@ func abortable(ctx context.Context, timeout time.Duration) dialFunc {
 // open connects to addr, authenticated, or fails; answers may take up to read. ctx bounds the
 // opening only.
 func (c *Client) open(ctx context.Context, addr string, read time.Duration) (*link, error) {
-	conf := c.cfg.sarama(c.secrets, read)
+	conf, err := c.sarama(read)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Kafka broker %s: %w", addr, err)
+	}
 	life, abort := context.WithCancel(context.Background())
 	conf.Net.Proxy.Enable = true
 	conf.Net.Proxy.Dialer = abortable(life, c.cfg.DialTimeout)
 	l := &link{addr: addr, broker: sarama.NewBroker(addr), abort: abort}
-	err := l.do(ctx, func(b *sarama.Broker) error {
+	err = l.do(ctx, func(b *sarama.Broker) error {
 		if err := b.Open(conf); err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -92,6 +93,90 @@ func TestDialWithAWrongPasswordSaysSoWithoutIt(t *testing.T) {
 	}
 }
 
+// A password that is wrong when a program starts is put right in its file: the program goes on without a restart.
+func TestAWrongPasswordMendedWhileDialWaits(t *testing.T) {
+	k, _ := secured(t)
+	for _, wrong := range []string{"not the right one", "\n"} {
+		cfg := saslConfig(t, k, ScramSHA256, "root", "wrong")
+		waiting := make(chan string, 10)
+		cfg.State = func(r string) { waiting <- r }
+		cfg.BackoffMin, cfg.BackoffMax = time.Millisecond, 5*time.Millisecond
+		done := make(chan error, 1)
+		go func() {
+			_, err := Dial(t.Context(), cfg, zap.NewNop())
+			done <- err
+		}()
+		if r := <-waiting; r == "" {
+			t.Fatal("let in with a wrong password: the test proves nothing")
+		}
+		rewrite(t, cfg.SASL.PasswordFile, wrong) // an empty one is but another that is wrong
+		rewrite(t, cfg.SASL.PasswordFile, rootPassword+"\n")
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if r := <-waiting; r != "" {
+			t.Errorf("it still waits for %q", r)
+		}
+	}
+}
+
+// What is rotated in a mounted Secret holds at the next connection, whoever makes it.
+func TestARotatedPasswordHoldsAtTheNextConnection(t *testing.T) {
+	k, _ := secured(t)
+	cfg := saslConfig(t, k, Plain, "root", rootPassword)
+	c := dial(t, cfg)
+	asks := map[string]func() error{
+		"a question": func() error { return c.Ping(t.Context()) },
+		"the administrator": func() error {
+			return c.admin(t.Context(), func(a sarama.ClusterAdmin) error { _, err := a.ListTopics(); return err })
+		},
+	}
+	for what, ask := range asks {
+		for _, step := range []struct{ content, says string }{
+			{"old\n", "kafka"}, {rootPassword, ""}, {"\r\n", "password is empty"}, {strings.Repeat("x", maxPassword+1), "is larger than"}, {rootPassword + "\n", ""},
+		} {
+			rewrite(t, cfg.SASL.PasswordFile, step.content)
+			err := ask()
+			if (err == nil) != (step.says == "") || err != nil && !strings.Contains(strings.ToLower(err.Error()), step.says) {
+				t.Errorf("%s: got %v, want %q", what, err, step.says)
+			}
+		}
+	}
+}
+
+// A pipe, as a shell gives one for <(pass show kafka), can be read once: what it gave is kept.
+func TestAPasswordFromAPipeIsReadOnce(t *testing.T) {
+	k, _ := secured(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	fmt.Fprintln(w, rootPassword)
+	_ = w.Close()
+	cfg := saslConfig(t, k, Plain, "root", "")
+	cfg.SASL.PasswordFile = fmt.Sprintf("/proc/self/fd/%d", r.Fd())
+	if err := dial(t, cfg).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func rewrite(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTLSWithClientCertificates(t *testing.T) {
 	ca := newAuthority(t)
 	server := ca.issue(t, "localhost")
@@ -115,6 +200,15 @@ func TestTLSWithClientCertificates(t *testing.T) {
 	eventually(t, "a is read", func() bool { return got.has("v:a") })
 
 	other := newAuthority(t)
+	mineCA := read(t, ca.file)
+	rewrite(t, ca.file, read(t, other.file))
+	if err := c.Ping(t.Context()); err == nil {
+		t.Error("another authority in the file, and the broker is still believed")
+	}
+	rewrite(t, ca.file, mineCA)
+	if err := c.Ping(t.Context()); err != nil {
+		t.Errorf("the authority is back in the file: %v", err)
+	}
 	for what, bad := range map[string]TLS{
 		"unknown authority":     {Enabled: true, CAFile: other.file, CertFile: mine.cert, KeyFile: mine.key},
 		"wrong name":            {Enabled: true, CAFile: ca.file, CertFile: mine.cert, KeyFile: mine.key, ServerName: "elsewhere"},

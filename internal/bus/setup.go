@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,36 +15,83 @@ import (
 	"github.com/weirproxy/weir/internal/tlsfile"
 )
 
-// secrets are what the files of a Config hold.
+// secrets are what the files of a Config held when they were read.
 type secrets struct {
 	tls      *tls.Config
 	password string
 }
 
-// load reads the files that c names. Errors name the field and the file, never a content.
-func (c Config) load() (secrets, error) {
+// Bytes that a file may have.
+const (
+	maxPassword = 64 << 10
+	maxCA       = 4 << 20
+)
+
+// load reads the files that c names: for each connection anew, so that what is mended or rotated in a mounted
+// Secret holds at the next one. A pipe is read once: what it gave is kept from before. Errors name the field and
+// the file, never a content.
+func (c Config) load(before secrets) (secrets, error) {
 	var s secrets
 	var err error
 	if c.TLS.Enabled {
-		if s.tls, err = c.TLS.config(); err != nil {
+		if s.tls, err = c.TLS.load(before.tls); err != nil {
 			return s, err
 		}
 	}
 	if c.SASL.Mechanism != "" {
-		b, err := os.ReadFile(c.SASL.PasswordFile)
-		if err != nil {
-			return s, fmt.Errorf("sasl.passwordFile: %w", err)
-		}
-		s.password = strings.TrimRight(string(b), "\r\n")
-		if s.password == "" {
-			return s, fmt.Errorf("sasl.passwordFile: %s is empty", c.SASL.PasswordFile)
+		s.password, err = c.SASL.load(before.password)
+	}
+	return s, err
+}
+
+func (t TLS) load(before *tls.Config) (*tls.Config, error) {
+	if t.CAFile != "" {
+		switch info, err := os.Stat(t.CAFile); {
+		case err != nil:
+			return nil, fmt.Errorf("tls.caFile: %w", err)
+		case !info.Mode().IsRegular() && before != nil:
+			return before, nil
+		case info.Size() > maxCA:
+			return nil, fmt.Errorf("tls.caFile: %s is larger than %d bytes", t.CAFile, maxCA)
 		}
 	}
-	return s, nil
+	return t.config()
+}
+
+func (s SASL) load(before string) (string, error) {
+	f, err := os.Open(s.PasswordFile)
+	if err != nil {
+		return "", fmt.Errorf("sasl.passwordFile: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() && before != "" {
+		return before, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxPassword+1))
+	if err != nil {
+		return "", fmt.Errorf("sasl.passwordFile: %w", err)
+	}
+	password := strings.TrimRight(string(b), "\r\n")
+	switch {
+	case password == "":
+		return "", fmt.Errorf("sasl.passwordFile: %s is empty", s.PasswordFile)
+	case len(b) > maxPassword:
+		return "", fmt.Errorf("sasl.passwordFile: %s is larger than %d bytes", s.PasswordFile, maxPassword)
+	}
+	return password, nil
 }
 
 func (t TLS) config() (*tls.Config, error) {
 	return tlsfile.Files{CA: t.CAFile, Cert: t.CertFile, Key: t.KeyFile, ServerName: t.ServerName}.Config("tls")
+}
+
+// sarama reads c's files anew and returns a configuration for one connection, whose answers may take up to read.
+func (c *Client) sarama(read time.Duration) (*sarama.Config, error) {
+	s, err := c.cfg.load(c.secrets)
+	if err != nil {
+		return nil, err
+	}
+	return c.cfg.sarama(s, read), nil
 }
 
 // sarama returns a configuration for one connection, whose answers may take up to read. Each has a

@@ -22,6 +22,7 @@ const maxRecords = 10_000
 type book struct {
 	entries      map[policy.Key]entry
 	installation *wirev1.Installation
+	refused      bool // a record for want of room: the topic holds keys that entries lack
 }
 
 // entry is the newest record of a key.
@@ -57,10 +58,23 @@ func (b *book) put(key policy.Key, version int64, value []byte) (changed bool, e
 		delete(b.entries, key)
 		return known, nil
 	case !known && len(b.entries) >= maxRecords:
-		return false, fmt.Errorf("policy %s: the topic has %d policies already; delete some", key, maxRecords)
+		b.refused = true
+		return false, errFull(key)
 	}
 	b.entries[key] = entry{version, generationIn(value), sha256.Sum256(value)}
 	return true, nil
+}
+
+func errFull(key policy.Key) error {
+	return fmt.Errorf("policy %s: the topic has %d policies already; delete some", key, maxRecords)
+}
+
+// fits refuses a record that the mirror would have no room for once it is written.
+func (b *book) fits(r policytopic.Record) error {
+	if _, known := b.entries[r.Key]; !known && r.Value != nil && len(b.entries) >= maxRecords {
+		return errFull(r.Key)
+	}
+	return nil
 }
 
 // generationIn is the generation that a record names; 0 where it has none, or cannot be read.
@@ -85,11 +99,11 @@ func (b *book) install(m bus.Message) error {
 	return nil
 }
 
-// holds reports whether the topic's newest record of r's key is r; for a tombstone, whether there is none.
+// holds reports whether the topic's newest record of r's key is r; for a tombstone, whether there is surely none.
 func (b *book) holds(r policytopic.Record) bool {
 	e, known := b.entries[r.Key]
 	if r.Value == nil {
-		return !known
+		return !known && !b.refused
 	}
 	return known && e.hash == sha256.Sum256(r.Value)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/weirproxy/weir/internal/bus"
 	"github.com/weirproxy/weir/internal/log"
 	"github.com/weirproxy/weir/internal/policy"
+	"github.com/weirproxy/weir/internal/policytopic"
 )
 
 // Config of a Topic. Name, Keys and Log are required.
@@ -67,12 +68,13 @@ type Published struct {
 type Topic struct {
 	cfg     Config
 	ready   chan struct{}
+	once    sync.Once // of ready
 	changes *changes.Set
 	turn    chan struct{} // holds a value while a record is written: one after the other
 
 	mu      sync.Mutex
-	book    *book
-	read    bool        // to the end, once
+	book    *book       // another one for another log
+	read    bool        // the log, to its end
 	writer  *bus.Writer // nil: Run does not run
 	trouble trouble
 }
@@ -98,7 +100,7 @@ func New(cfg Config) *Topic {
 func (t *Topic) Ready() <-chan struct{} { return t.ready }
 
 // Changes tells of policies whose record, or a record of the same name by another origin, has changed;
-// of all where the topic was read first, or made anew. What Publish wrote itself is no change.
+// of all where the topic was read first, or again after it was made anew or cut. What Publish wrote itself is no change.
 func (t *Topic) Changes() *changes.Set { return t.changes }
 
 // Lookup is what the topic has of a policy.
@@ -135,15 +137,30 @@ func (t *Topic) Run(ctx context.Context, client *bus.Client) error {
 	defer writer.Close()
 	t.setWriter(writer)
 	defer t.setWriter(nil)
+	for ctx.Err() == nil {
+		if err := t.readLog(ctx, client); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readLog reads the log from its oldest record on, until ctx ends or the log is another.
+func (t *Topic) readLog(ctx context.Context, client *bus.Client) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	another := func(why string) {
+		t.begin(why)
+		end()
+	}
+	t.setTrouble(&t.trouble.reading, "")
 	return bus.NewReader(client, bus.ReaderConfig{
 		Topic: t.cfg.Name, Partitions: map[int32]bus.From{0: {}},
-		Handle:   t.handle,
-		CaughtUp: func(int32) { t.caughtUp() },
-		Gap:      func(int32, int64, int64) { t.begin("the policy topic's log was cut") },
-		Recreated: func(int32, bus.TopicID) {
-			t.begin("the policy topic was made anew")
-		},
-		State: func(_ int32, reason string) { t.setTrouble(&t.trouble.reading, reason) },
+		Handle:    t.handle,
+		CaughtUp:  func(int32) { t.caughtUp() },
+		Gap:       func(int32, int64, int64) { another("the policy topic's log was cut") },
+		Recreated: func(int32, bus.TopicID) { another("the policy topic was made anew") },
+		State:     func(_ int32, reason string) { t.setTrouble(&t.trouble.reading, reason) },
 	}).Run(ctx)
 }
 
@@ -171,26 +188,27 @@ func (t *Topic) caughtUp() {
 	t.read = true
 	n := len(t.book.entries)
 	t.mu.Unlock()
-	close(t.ready)
+	t.once.Do(func() { close(t.ready) })
 	t.changes.AddAll()
 	t.cfg.Log.Info("policy topic read", zap.Int(log.Count, n))
 }
 
-// begin forgets the log that is no more: all policies are to be published again.
+// begin forgets the log that is no more. Once the other one is read, all policies are looked at, and what it
+// lacks is published again.
 func (t *Topic) begin(why string) {
 	t.mu.Lock()
-	t.book = newBook()
+	t.book, t.read = newBook(), false
 	t.mu.Unlock()
-	t.changes.AddAll()
-	t.cfg.Log.Warn(why+"; all policies are published again", zap.String(log.Topic, t.cfg.Name))
+	t.cfg.Log.Warn(why+"; it is read again", zap.String(log.Topic, t.cfg.Name))
 }
 
-// wrote takes up what was acknowledged, before the topic has been read so far.
-func (t *Topic) wrote(key policy.Key, version int64, value []byte) error {
+// wrote takes up what was acknowledged, before the log has been read so far.
+func (t *Topic) wrote(in *book, r policytopic.Record, version int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, err := t.book.put(key, version, value); err != nil {
-		return fmt.Errorf("mirror of %s: %w", t.cfg.Name, err)
+	if t.book != in {
+		return fmt.Errorf("%w: the policy topic became another while %s was written", ErrNotReady, r.Key)
 	}
-	return nil
+	_, err := in.put(r.Key, version, r.Value)
+	return err
 }

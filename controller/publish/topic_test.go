@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -166,18 +167,134 @@ func TestATopicMadeAnewIsWrittenAgain(t *testing.T) {
 	if b, err := topic.Changes().Next(t.Context()); err != nil || !b.All {
 		t.Fatal(b, err)
 	}
+	record := func(limit string) policytopic.Record {
+		d := desired(t, "orders", limit, 1)
+		r, err := policytopic.NewRecord(policytopic.Source{
+			Origin: policy.OriginKube, Document: d.Document, Generation: d.Generation, Targets: resolved(d.Targets),
+		}, k.keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
 	if err := broker.Cluster().DeleteTopic(k.topics.Policies); err != nil {
 		t.Fatal(err)
 	}
 	k.ensure()
+	for _, limit := range []string{"4", "5"} { // what another controller has put right
+		k.put("kube/shop/orders", record(limit).Value)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if b, err := topic.Changes().Next(ctx); err != nil || !b.All {
 		t.Fatalf("told of %v, %v", b, err)
 	}
-	k.eventually("the policy is published again", func() bool {
-		p, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1))
-		return err == nil && p.Known && k.end() == p.Version+1
+	if p := mustPublish(t, topic, desired(t, "orders", "5", 1)); p.Version != 1 || p.Unread || k.end() != 2 {
+		t.Errorf("what the new topic has was written again: %+v, it ends at %d", p, k.end())
+	}
+	if p := mustPublish(t, topic, desired(t, "other", "5", 1)); p.Version != 2 {
+		t.Errorf("what the new topic lacks: %+v", p)
+	}
+}
+
+// Until another log is read, nothing is known of it: nothing is written, and nobody looks.
+func TestAnotherLogIsReadBeforeItIsWritten(t *testing.T) {
+	topic := New(Config{Name: "weir.policies", Log: zap.NewNop(), Pause: time.Millisecond})
+	told := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := topic.Changes().Next(ctx)
+		return err == nil
+	}
+	topic.caughtUp()
+	if !told() || topic.Lookup(name("orders")).Unread {
+		t.Fatal("the topic is not read")
+	}
+	old := topic.book
+	topic.begin("the topic was made anew")
+	if _, err := topic.Publish(t.Context(), desired(t, "orders", "5", 1)); !errors.Is(err, ErrNotReady) || !topic.Lookup(name("orders")).Unread || told() {
+		t.Errorf("before the other log is read: %v", err)
+	}
+	// One that was sent to the log that is no more.
+	if err := topic.wrote(old, policytopic.Record{Key: kubeKey(name("orders")), Value: []byte{1}}, 500); !errors.Is(err, ErrNotReady) {
+		t.Errorf("a record of the last log: %v", err)
+	}
+	topic.caughtUp()
+	if p := topic.Lookup(name("orders")); !told() || p.Unread || p.Known {
+		t.Errorf("once it is read: %+v", p)
+	}
+}
+
+// A policy that is in the topic as it is to be is fine, whatever holds others up; one that waits for them in vain
+// says why they wait.
+func TestOthersThatWaitHoldUpNothingThatIsThere(t *testing.T) {
+	broker := startBroker(t, "")
+	k := newKit(t, broker.Addr())
+	topic, _ := k.open(func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	mustPublish(t, topic, desired(t, "orders", "5", 1))
+	topic.turn <- struct{}{} // another policy's record is under way
+	if p := mustPublish(t, topic, desired(t, "orders", "5", 1)); p.Version != 0 {
+		t.Errorf("published %+v", p)
+	}
+	if err := topic.Delete(t.Context(), name("never-there")); err != nil {
+		t.Errorf("nothing to delete: %v", err)
+	}
+	topic.setTrouble(&topic.trouble.writing, "no broker answers")
+	if _, err := topic.Publish(t.Context(), desired(t, "orders", "6", 2)); err == nil || err.Error() != "Kafka does not take it: no broker answers" {
+		t.Errorf("one that waits in vain: %v", err)
+	}
+}
+
+// Who leads no more has a context that ended, and a turn that is free is no reason to write.
+func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, k *kit) {
+		topic, _ := k.open()
+		mustPublish(t, topic, desired(t, "orders", "5", 1))
+		ended, end := context.WithCancel(t.Context())
+		end()
+		before := k.end()
+		for range 20 { // of two things that are ready, one is taken at random
+			if _, err := topic.Publish(ended, desired(t, "orders", "6", 2)); !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		mustPublish(t, topic, desired(t, "last", "5", 1)) // what had been sent would be before it
+		if got := k.end() - before; got != 1 {
+			t.Errorf("%d records were written, want 1", got)
+		}
+	})
+}
+
+// At its bound the mirror refuses a new policy before it is written, or each attempt would write it once more. What it
+// had no room for can be deleted all the same.
+func TestAFullTopic(t *testing.T) {
+	onEach(t, func(t *testing.T, k *kit) {
+		topic, _ := k.open()
+		mustPublish(t, topic, desired(t, "orders", "5", 1))
+		topic.mu.Lock()
+		for i := len(topic.book.entries); i < maxRecords; i++ {
+			topic.book.entries[policy.Key{Origin: policy.OriginKube, Namespace: "full", Name: strconv.Itoa(i)}] = entry{}
+		}
+		topic.mu.Unlock()
+		end := k.end()
+		for range 3 {
+			if _, err := topic.Publish(t.Context(), desired(t, "one-more", "5", 1)); err == nil || !strings.Contains(err.Error(), "delete some") || k.end() != end {
+				t.Fatalf("one too many: %v; the topic ends at %d, not %d", err, k.end(), end)
+			}
+		}
+		if p := mustPublish(t, topic, desired(t, "orders", "6", 2)); p.Generation != 2 {
+			t.Errorf("one that is known: %+v", p)
+		}
+		k.put("kube/shop/unseen", []byte("another writer's"))
+		k.eventually("it is read", func() bool {
+			topic.mu.Lock()
+			defer topic.mu.Unlock()
+			return topic.book.refused
+		})
+		end = k.end()
+		if err := topic.Delete(t.Context(), name("unseen")); err != nil || k.end() != end+1 {
+			t.Errorf("delete what there was no room for: %v; the topic ends at %d, want %d", err, k.end(), end+1)
+		}
 	})
 }
 

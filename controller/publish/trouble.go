@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,18 +83,23 @@ func (t *Topic) steady(err error) error {
 	return &failure{"Kafka does not take it: " + t.trouble.writing, err}
 }
 
-// mayWrite returns who writes; an error where nothing may be published now.
-func (t *Topic) mayWrite() (*bus.Writer, error) {
-	if !t.cfg.Leads() {
-		return nil, fmt.Errorf("%w: another replica leads", ErrNotReady)
-	}
+// mayWrite returns who writes r, and the mirror of the log that it is written to; an error where nothing may be
+// written now. It is asked last before a record is sent.
+func (t *Topic) mayWrite(ctx context.Context, r policytopic.Record) (*bus.Writer, *book, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch err := t.foreign(); {
-	case err != nil:
-		return nil, err
-	case t.writer == nil || !t.read:
-		return nil, fmt.Errorf("%w: %s", ErrNotReady, t.waiting())
+	writer, book, read, waiting := t.writer, t.book, t.read, t.waiting()
+	t.mu.Unlock()
+	switch {
+	case writer == nil || !read:
+		return nil, nil, fmt.Errorf("%w: %s", ErrNotReady, waiting)
+	case ctx.Err() != nil: // who comes too late may get a free turn all the same
+		return nil, nil, t.steady(late(ctx, r))
+	case !t.cfg.Leads():
+		return nil, nil, fmt.Errorf("%w: another replica leads", ErrNotReady)
 	}
-	return t.writer, nil
+	return writer, book, nil
+}
+
+func late(ctx context.Context, r policytopic.Record) error {
+	return fmt.Errorf("publish %s: %w", r.Key, context.Cause(ctx))
 }

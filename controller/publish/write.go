@@ -37,22 +37,23 @@ func (t *Topic) Delete(ctx context.Context, n types.NamespacedName) error {
 }
 
 func (t *Topic) write(ctx context.Context, r policytopic.Record, what string) error {
-	ctx, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
-	defer cancel()
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return fmt.Errorf("publish %s: %w", r.Key, context.Cause(ctx))
-	}
-	writer, err := t.mayWrite()
-	if err != nil {
+	if done, err := t.settled(r); done || err != nil {
 		return err
 	}
-	if t.has(r) {
-		return nil
-	}
 	if err := readable(r); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
+	defer cancel()
+	if err := t.await(ctx, r); err != nil {
+		return err
+	}
+	defer func() { <-t.turn }()
+	if done, err := t.settled(r); done || err != nil { // while it waited
+		return err
+	}
+	writer, book, err := t.mayWrite(ctx, r)
+	if err != nil {
 		return err
 	}
 	version, err := policytopic.Publish(ctx, writer, t.cfg.Name, r)
@@ -60,14 +61,34 @@ func (t *Topic) write(ctx context.Context, r policytopic.Record, what string) er
 		return t.steady(err)
 	}
 	t.cfg.Log.Info(what, zap.String(log.Policy, r.Key.String()), zap.Int64(log.PolicyVer, version))
-	return t.wrote(r.Key, version, r.Value)
+	return t.wrote(book, r, version)
 }
 
-// has reports whether the topic's newest record of r's key is r.
-func (t *Topic) has(r policytopic.Record) bool {
+// settled reports whether the topic's newest record of r's key is r, so that nothing is to be written; an error
+// where the topic is not known, or r must not be written.
+func (t *Topic) settled(r policytopic.Record) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.book.holds(r)
+	if err := t.foreign(); err != nil {
+		return false, err
+	}
+	if !t.read {
+		return false, fmt.Errorf("%w: %s", ErrNotReady, t.waiting())
+	}
+	if t.book.holds(r) {
+		return true, nil
+	}
+	return false, t.book.fits(r)
+}
+
+// await takes the turn to write.
+func (t *Topic) await(ctx context.Context, r policytopic.Record) error {
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return t.steady(late(ctx, r))
+	}
 }
 
 // readable refuses what no reader would take into force.

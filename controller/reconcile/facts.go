@@ -67,7 +67,7 @@ func (g *gathering) selected(ctx context.Context, r client.Reader, t Target) err
 // known is a pod as Kubernetes tells of it.
 func (g *gathering) known(p *corev1.Pod) *status.Pod {
 	return &status.Pod{
-		Sidecar: HasSidecar(p), Waiting: p.Status.Phase == corev1.PodPending || p.Status.Phase == "",
+		Sidecar: HasSidecar(p), Waiting: !Started(p),
 		Leaving: p.DeletionTimestamp != nil || Ended(p), Down: down(p), Report: g.report(p.Namespace+"/"+p.Name, runOf(p)),
 	}
 }

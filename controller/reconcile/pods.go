@@ -26,7 +26,7 @@ func StripPod(in any) (any, error) {
 		Spec: corev1.PodSpec{Containers: names(p.Spec.Containers), InitContainers: names(p.Spec.InitContainers)},
 		Status: corev1.PodStatus{
 			Phase: p.Status.Phase, InitContainerStatuses: sidecars(p.Status.InitContainerStatuses),
-			ContainerStatuses: sidecars(p.Status.ContainerStatuses),
+			ContainerStatuses: append(sidecars(p.Status.ContainerStatuses), firstStarted(p.Status.ContainerStatuses)...),
 		},
 	}
 	if targets, named := p.Annotations[inject.AnnotationTarget]; named {
@@ -48,6 +48,31 @@ func sidecars(in []corev1.ContainerStatus) []corev1.ContainerStatus {
 		return []corev1.ContainerStatus{out}
 	}
 	return nil
+}
+
+// firstStarted keeps one container that has started, which is what Started asks for; none: nothing.
+func firstStarted(in []corev1.ContainerStatus) []corev1.ContainerStatus {
+	for _, c := range in {
+		if hasStarted(c) {
+			out := corev1.ContainerStatus{Name: c.Name}
+			out.State.Running = &corev1.ContainerStateRunning{}
+			return []corev1.ContainerStatus{out}
+		}
+	}
+	return nil
+}
+
+// hasStarted reports whether a container other than the sidecar runs or has run.
+func hasStarted(c corev1.ContainerStatus) bool {
+	return c.Name != inject.Container &&
+		(c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
+}
+
+// Started reports whether one of a pod's own containers runs or has run, so that it may get requests. The phase
+// alone does not tell: it stays Pending while any container, the sidecar too, has never started.
+func Started(p *corev1.Pod) bool {
+	return p.Status.Phase != corev1.PodPending && p.Status.Phase != "" ||
+		slices.ContainsFunc(p.Status.ContainerStatuses, hasStarted)
 }
 
 // sidecar is the state of a pod's sidecar; nil where it is not known.
@@ -102,7 +127,7 @@ func Ended(p *corev1.Pod) bool {
 // samePod reports whether nothing of a pod changed that a status could tell.
 func samePod(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && a.Status.Phase == b.Status.Phase && HasSidecar(a) == HasSidecar(b) &&
-		runOf(a) == runOf(b) && down(a) == down(b) &&
+		runOf(a) == runOf(b) && down(a) == down(b) && Started(a) == Started(b) &&
 		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) && maps.Equal(a.Labels, b.Labels) &&
 		a.Annotations[inject.AnnotationTarget] == b.Annotations[inject.AnnotationTarget] && ownerKey(a) == ownerKey(b)
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,8 @@ type Policies struct {
 	events   events.EventRecorder
 	watched  func(namespace string) bool
 	resolver resolver
+	began    time.Time // of the process
+	made     made
 }
 
 // Rights: policies are read, their status alone is written; targets and pods are read.
@@ -71,6 +74,9 @@ func (r *Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	}
 	if p == nil {
 		return r.end(ctx, req.NamespacedName)
+	}
+	if r.cold(req.NamespacedName) {
+		return reconcile.Result{RequeueAfter: coldAgain}, nil
 	}
 	targets, err := r.resolver.targets(ctx, p)
 	if err != nil {
@@ -106,12 +112,19 @@ func (r *Policies) get(ctx context.Context, n types.NamespacedName) (*kube.Quota
 	return p, nil
 }
 
+// cold reports whether this process is young and has not read both topics yet: what it would say of a policy now
+// it would take back a moment later.
+func (r *Policies) cold(n types.NamespacedName) bool {
+	return r.now().Sub(r.began) < coldFor && (r.topic.Lookup(n).Unread || r.fleet.Waiting() != "")
+}
+
 // end takes a policy that is gone out of the topic.
 func (r *Policies) end(ctx context.Context, n types.NamespacedName) (reconcile.Result, error) {
 	if err := r.topic.Delete(ctx, n); err != nil {
 		log.FromContext(ctx).Info("a policy that is gone is still in force; its deletion is tried again", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
+	r.made.forget(n)
 	return reconcile.Result{}, nil
 }
 
@@ -121,6 +134,9 @@ func (r *Policies) bring(ctx context.Context, p *kube.QuotaPolicy, targets []Tar
 	name := client.ObjectKeyFromObject(p)
 	if wrong := policy.Validate(p.Document()); len(wrong) > 0 {
 		f.Invalid = wrong.Error()
+		if r.made.ofAnother(name, p.UID) {
+			f.NotPublished = r.drop(ctx, name)
+		}
 	} else if _, err := r.topic.Publish(ctx, publish.Desired{
 		Document: p.Document(), Generation: p.Generation, Targets: published(targets),
 	}); err != nil {
@@ -128,11 +144,24 @@ func (r *Policies) bring(ctx context.Context, p *kube.QuotaPolicy, targets []Tar
 			return f, ctx.Err() // another leads: this status would be about nothing
 		}
 		f.NotPublished = err.Error()
+	} else {
+		r.made.note(name, p.UID)
 	}
 	f.Published = r.topic.Lookup(name)
 	var err error
 	f.Pods, err = r.pods(ctx, name, targets)
 	return f, err
+}
+
+// drop takes the record of an object that is gone out of the topic, though another has its name by now, and
+// returns why it could not.
+func (r *Policies) drop(ctx context.Context, n types.NamespacedName) string {
+	if err := r.topic.Delete(ctx, n); err != nil {
+		log.FromContext(ctx).Info("a policy that is gone, and has been made again invalid, is still in force; its deletion is tried again", "reason", err.Error())
+		return err.Error()
+	}
+	r.made.forget(n)
+	return ""
 }
 
 // again is when a policy is to be looked at although nothing tells of a change.
@@ -165,9 +194,21 @@ func (r *Policies) say(ctx context.Context, p *kube.QuotaPolicy, next kube.Quota
 		if c.Status != metav1.ConditionTrue && c.Reason != kube.ReasonPending {
 			kind = corev1.EventTypeWarning
 		}
-		r.events.Eventf(p, nil, kind, c.Reason, c.Type, "%s", c.Message)
+		r.events.Eventf(p, nil, kind, c.Reason, c.Type, "%s", note(c.Message))
 	}
 	return nil
+}
+
+// maxNote is what kube-apiserver takes of an event's note, in bytes.
+const maxNote = 1024
+
+// note is a message cut to what an event can hold, between two characters; the condition has all of it.
+func note(message string) string {
+	const more = "…"
+	if len(message) <= maxNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxNote-len(more)], "") + more
 }
 
 // turned are the conditions of after with another status or reason than before.

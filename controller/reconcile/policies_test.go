@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,6 +36,7 @@ type topic struct {
 	records map[types.NamespacedName]publish.Desired
 	writes  int
 	away    error
+	unread  bool
 }
 
 func (f *topic) Publish(_ context.Context, d publish.Desired) (publish.Published, error) {
@@ -59,7 +60,7 @@ func (f *topic) Delete(_ context.Context, n types.NamespacedName) error {
 
 func (f *topic) Lookup(n types.NamespacedName) publish.Published {
 	d, known := f.records[n]
-	return publish.Published{Known: known, Generation: d.Generation}
+	return publish.Published{Unread: f.unread, Known: known, Generation: d.Generation}
 }
 
 func (f *topic) Orphans(exists func(types.NamespacedName) bool) []types.NamespacedName {
@@ -107,11 +108,20 @@ type world struct {
 	loop    *Policies
 	patches int
 	served  map[string]bool
+	late    []string // as noted
 }
 
 // Served implements kinds.
-func (w *world) Served(_ context.Context, gk schema.GroupKind) (schema.GroupVersionKind, bool, error) {
-	return gk.WithVersion("v1"), w.served[gk.Kind], nil
+func (w *world) Served(_ context.Context, gk schema.GroupKind) (served, error) {
+	if !w.served[gk.Kind] {
+		return served{missing: "the cluster has no kind " + gk.String()}, nil
+	}
+	return served{gvk: gk.WithVersion("v1"), patience: time.Minute}, nil
+}
+
+// Late implements kinds.
+func (w *world) Late(gk schema.GroupKind, late bool) {
+	w.late = append(w.late, fmt.Sprint(gk.Kind, " ", late))
 }
 
 func scheme(t *testing.T) *runtime.Scheme {
@@ -313,7 +323,7 @@ func TestTargetsThatAreNotThereAreNamed(t *testing.T) {
 
 func TestPodsOfTargets(t *testing.T) {
 	owned := podNamed("owned", nil)
-	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "orders-abc", Controller: new(true)}}
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "orders-abc", Controller: new(true)}}
 	owned.Labels = map[string]string{"pod-template-hash": "abc", "app": "orders"}
 	names := podNamed("names", map[string]string{"app": "gateway"})
 	names.Annotations = map[string]string{"weirproxy.dev/target": "Service/other, shop/Service/orders"}
@@ -335,6 +345,11 @@ func TestWhatIsToldOfAPod(t *testing.T) {
 	running.State.Running = &corev1.ContainerStateRunning{}
 	crashed := corev1.ContainerStatus{Name: "weir-sidecar", ContainerID: "c1"}
 	crashed.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+	never := corev1.ContainerStatus{Name: "weir-sidecar"}
+	never.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
+	app := func(s corev1.ContainerState) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "app", State: s}
+	}
 	injected := corev1.PodSpec{InitContainers: []corev1.Container{{Name: "weir-sidecar"}}, Containers: []corev1.Container{{Name: "app"}}}
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
@@ -342,8 +357,22 @@ func TestWhatIsToldOfAPod(t *testing.T) {
 	}{
 		"without a sidecar": {func(p *corev1.Pod) { p.Spec.InitContainers = nil }, status.Pod{}},
 		"pending":           {func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, status.Pod{Sidecar: true, Waiting: true}},
-		"ended":             {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, status.Pod{Sidecar: true, Leaving: true}},
-		"runs":              {func(p *corev1.Pod) { p.Status.InitContainerStatuses = []corev1.ContainerStatus{running} }, status.Pod{Sidecar: true}},
+		"its image is not there, while the application runs": {func(p *corev1.Pod) {
+			p.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}, {Name: "weir-sidecar"}}}
+			p.Status.Phase, p.Status.ContainerStatuses = corev1.PodPending, []corev1.ContainerStatus{app(running.State), never}
+		}, status.Pod{Sidecar: true, Down: true}},
+		"its image is not there, while the application crashes": {func(p *corev1.Pod) {
+			p.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}, {Name: "weir-sidecar"}}}
+			ended := app(crashed.State)
+			ended.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
+			p.Status.Phase, p.Status.ContainerStatuses = corev1.PodPending, []corev1.ContainerStatus{ended, never}
+		}, status.Pod{Sidecar: true, Down: true}},
+		"nothing has started but it": {func(p *corev1.Pod) {
+			p.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}, {Name: "weir-sidecar"}}}
+			p.Status.Phase, p.Status.ContainerStatuses = corev1.PodPending, []corev1.ContainerStatus{app(never.State), running}
+		}, status.Pod{Sidecar: true, Waiting: true}},
+		"ended": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, status.Pod{Sidecar: true, Leaving: true}},
+		"runs":  {func(p *corev1.Pod) { p.Status.InitContainerStatuses = []corev1.ContainerStatus{running} }, status.Pod{Sidecar: true}},
 		"plain container": {func(p *corev1.Pod) {
 			p.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "weir-sidecar"}}}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{running}
@@ -390,6 +419,7 @@ func TestWhichChangesOfAPodMatter(t *testing.T) {
 	running := corev1.ContainerStatus{Name: "weir-sidecar", ContainerID: "c1"}
 	running.State.Running = &corev1.ContainerStateRunning{}
 	base := podNamed("a", map[string]string{"app": "orders"})
+	started := corev1.ContainerStatus{Name: "app", State: running.State}
 	base.Status.Phase, base.Status.ContainerStatuses = corev1.PodRunning, []corev1.ContainerStatus{running}
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
@@ -407,10 +437,17 @@ func TestWhichChangesOfAPodMatter(t *testing.T) {
 		"the sidecar's run":   {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].ContainerID = "c2" }, false},
 		"the sidecar's end":   {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Running = nil }, false},
 		"another of its name": {func(p *corev1.Pod) { p.UID = "2" }, false},
+		"its first start": {func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.ContainerStatuses = corev1.PodPending, append(p.Status.ContainerStatuses, started)
+		}, false},
 	} {
 		p := base.DeepCopy()
 		c.change(p)
-		before, err := StripPod(base.DeepCopy())
+		was := base.DeepCopy()
+		if p.Status.Phase == corev1.PodPending {
+			was.Status.Phase = corev1.PodPending
+		}
+		before, err := StripPod(was)
 		after, err2 := StripPod(p)
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
@@ -475,6 +512,89 @@ func TestKafkaAwayIsSaidAndTriedAgain(t *testing.T) {
 	}
 }
 
+// Before the topics are read nothing is said of a policy that would be taken back a moment later; where they
+// cannot be read for long, it is said.
+func TestAColdStartWritesNoStatus(t *testing.T) {
+	w := newWorld(t, policyOn("Service/orders"), service(map[string]string{"app": "orders"}))
+	began := time.Unix(100, 0)
+	w.loop.began, w.loop.now = began, func() time.Time { return began.Add(coldFor - 1) }
+	w.topic.unread = true
+	if r := w.reconcile(orders); r.RequeueAfter != coldAgain || w.patches != 0 {
+		t.Errorf("again after %v, %d patches", r.RequeueAfter, w.patches)
+	}
+	w.loop.fleet = deaf{w.fleet}
+	w.topic.unread = false
+	if r := w.reconcile(orders); r.RequeueAfter != coldAgain || w.patches != 0 {
+		t.Errorf("again after %v, %d patches", r.RequeueAfter, w.patches)
+	}
+	w.loop.now = func() time.Time { return began.Add(coldFor) }
+	if w.reconcile(orders); w.patches != 1 || w.facts.Deaf == "" {
+		t.Errorf("%d patches, facts %+v", w.patches, w.facts)
+	}
+}
+
+// deaf has not read the status topic.
+type deaf struct{ fleetOf }
+
+func (deaf) Waiting() string { return "not read yet" }
+
+// What another object left behind under the name is not the last good generation of this one.
+func TestAPolicyMadeAgainInvalidEndsTheOneBefore(t *testing.T) {
+	first := policyOn("Service/orders")
+	first.UID = "1"
+	w := newWorld(t, first, service(map[string]string{"app": "orders"}))
+	w.reconcile(orders)
+	again := func(uid types.UID, limit int64) {
+		t.Helper()
+		p := policyOn("Service/orders")
+		p.UID, p.Spec.Limits[0].Rates[0].Limit = uid, limit
+		if err := errors.Join(w.Delete(t.Context(), policyOn()), w.Create(t.Context(), p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again("2", -1)
+	w.topic.away = errors.New("Kafka is away")
+	if r := w.reconcile(orders); r.RequeueAfter != retryAfter {
+		t.Errorf("tried again after %v while Kafka is away", r.RequeueAfter)
+	}
+	w.topic.away = nil
+	if w.reconcile(orders); len(w.topic.records) != 0 || w.facts.Published.Known {
+		t.Errorf("the topic still has %v", w.topic.records)
+	}
+	again("3", 5)
+	w.reconcile(orders)
+	change(w, policyOn(), func(p *kube.QuotaPolicy) { p.Spec.Limits[0].Rates[0].Limit = -1 })
+	if w.reconcile(orders); !w.facts.Published.Known {
+		t.Error("the last good generation of the same object went")
+	}
+}
+
+// kube-apiserver refuses an event whose note has more than 1024 bytes.
+func TestAnEventIsCutToWhatCanBeSent(t *testing.T) {
+	for _, before := range []string{"", "x", "xy"} {
+		long := before + strings.Repeat("é", 1000)
+		got := note(long)
+		if len(got) > 1024 || len(got) < 1020 || !utf8.ValidString(got) || !strings.HasPrefix(long, strings.TrimSuffix(got, "…")) || long == got {
+			t.Errorf("%d bytes: …%q", len(got), got[len(got)-8:])
+		}
+	}
+	if whole := strings.Repeat("a", 1024); note(whole) != whole {
+		t.Error("a note that fits was cut")
+	}
+	w := newWorld(t, policyOn("Service/orders"))
+	change(w, policyOn(), func(p *kube.QuotaPolicy) {
+		for i := range 100 {
+			p.Spec.TargetRefs = append(p.Spec.TargetRefs, v1alpha1.TargetRef{Kind: "Service", Name: fmt.Sprintf("a-service-with-a-name-%d", i)})
+		}
+	})
+	w.reconcile(orders)
+	for _, e := range w.said() {
+		if len(e) > 1100 {
+			t.Errorf("an event of %d bytes", len(e))
+		}
+	}
+}
+
 // A status that was made of an old object is not written over a newer one, but made again.
 func TestAConflictIsTriedAgain(t *testing.T) {
 	w := newWorld(t, policyOn("Service/orders"), service(map[string]string{"app": "orders"}))
@@ -511,55 +631,4 @@ func TestWhatIsLookedAtWhenAllMayHaveChanged(t *testing.T) {
 	if err != nil || !slices.Equal(got, []types.NamespacedName{orders, orphan}) {
 		t.Errorf("%v, %v", got, err)
 	}
-}
-
-func TestOptionalKindsAreLookedForNowAndThenAndWatchedOnce(t *testing.T) {
-	gk := schema.GroupKind{Group: gatewayGroup, Kind: "HTTPRoute"}
-	m := &kindMapper{}
-	watched := 0
-	o := newOptional(m, func(schema.GroupVersionKind) error { watched++; return nil })
-	now := time.Unix(0, 0)
-	o.now = func() time.Time { return now }
-	ask := func() bool {
-		t.Helper()
-		_, ok, err := o.Served(t.Context(), gk)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ok
-	}
-	first, second := ask(), ask()
-	if first || second || m.asked != 1 {
-		t.Errorf("asked %d times for a kind that is missing", m.asked)
-	}
-	m.there = true
-	now = now.Add(lookAgain)
-	if first, second = ask(), ask(); !first || !second || watched != 1 || m.asked != 2 {
-		t.Errorf("watched %d times, asked %d times", watched, m.asked)
-	}
-	if m.fails = errors.New("no"); !ask() {
-		t.Error("a kind that is watched was asked for")
-	}
-	if _, _, err := o.Served(t.Context(), schema.GroupKind{Kind: "Other"}); err == nil {
-		t.Error("an error was taken for an answer")
-	}
-}
-
-// kindMapper knows no kind until it is there.
-type kindMapper struct {
-	meta.RESTMapper
-	there bool
-	fails error
-	asked int
-}
-
-func (m *kindMapper) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
-	m.asked++
-	switch {
-	case m.fails != nil:
-		return nil, m.fails
-	case !m.there:
-		return nil, &meta.NoKindMatchError{GroupKind: gk}
-	}
-	return &meta.RESTMapping{GroupVersionKind: gk.WithVersion("v1")}, nil
 }

@@ -44,8 +44,10 @@ func workloads() []string { return []string{"Deployment", "StatefulSet", "Daemon
 
 // kinds finds the version in which the cluster serves an optional kind.
 type kinds interface {
-	// Served returns the kind with its version; ok is false where the cluster does not have it.
-	Served(ctx context.Context, gk schema.GroupKind) (gvk schema.GroupVersionKind, ok bool, err error)
+	// Served returns the kind with its version, or why the cluster does not have it.
+	Served(ctx context.Context, gk schema.GroupKind) (served, error)
+	// Late notes whether the kind's objects could not be read in time.
+	Late(gk schema.GroupKind, late bool)
 }
 
 // resolver finds targets. All it reads but optional kinds comes from a cache.
@@ -110,15 +112,30 @@ func (r resolver) exists(ctx context.Context, namespace string, t *Target, gvk s
 
 func (r resolver) route(ctx context.Context, namespace string, t *Target) error {
 	gk := schema.GroupKind{Group: gatewayGroup, Kind: t.Ref.Kind}
-	gvk, ok, err := r.kinds.Served(ctx, gk)
+	kind, err := r.kinds.Served(ctx, gk)
 	if err != nil {
 		return err
 	}
-	if !ok {
-		t.Missing = fmt.Sprintf("the cluster has no kind %s; install the Gateway API's definitions", gk)
+	if t.Missing = kind.missing; t.Missing != "" {
 		return nil
 	}
-	return r.exists(ctx, namespace, t, gvk)
+	return r.inTime(ctx, kind, func(ctx context.Context) error { return r.exists(ctx, namespace, t, kind.gvk) }, t)
+}
+
+// inTime reads an object of an optional kind. Where the kind cannot be listed, which a cache waits for without an
+// end, that is why the target is missing.
+func (r resolver) inTime(ctx context.Context, kind served, read func(context.Context) error, t *Target) error {
+	short, cancel := context.WithTimeout(ctx, kind.patience)
+	defer cancel()
+	err := read(short)
+	late := err != nil && short.Err() != nil && ctx.Err() == nil
+	r.kinds.Late(kind.gvk.GroupKind(), late)
+	if !late {
+		return err
+	}
+	t.Missing = fmt.Sprintf("it is not known whether there is %s/%s: kube-apiserver does not list %s; see whether it serves them, and whether the controller may list them",
+		t.Ref.Kind, t.Ref.Name, kind.gvk.GroupKind())
+	return nil
 }
 
 func notFound(namespace string, ref v1alpha1.TargetRef) string {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,7 @@ func policyKeys(o client.Object) []string {
 // mapper finds the policies that an object concerns.
 type mapper struct {
 	reader client.Reader
+	fleet  Fleet
 }
 
 // byName maps an object of a kind to the policies that name it as target.
@@ -61,8 +63,8 @@ func request(o client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
 }
 
-// ofPod lists the policies of whose targets a pod is one: the policies of a namespace are few, so each is
-// looked at.
+// ofPod lists the policies of whose targets a pod is one; one may be there twice. The policies of a namespace
+// are few, so each is looked at.
 func (m mapper) ofPod(ctx context.Context, p *corev1.Pod) []types.NamespacedName {
 	var list kube.QuotaPolicyList
 	if m.reader.List(ctx, &list, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy) != nil {
@@ -76,6 +78,22 @@ func (m mapper) ofPod(ctx context.Context, p *corev1.Pod) []types.NamespacedName
 	for i := range list.Items {
 		if m.concerns(ctx, &list.Items[i], p, keys) {
 			out = append(out, client.ObjectKeyFromObject(&list.Items[i]))
+		}
+	}
+	return append(out, m.reported(ctx, p)...)
+}
+
+// reported lists the policies, of any namespace, of the Gateways and routes that a pod's sidecar reports.
+func (m mapper) reported(ctx context.Context, p *corev1.Pod) []types.NamespacedName {
+	report, _ := m.fleet.Report(p.Namespace+"/"+p.Name, "", types.NamespacedName{})
+	var out []types.NamespacedName
+	for _, target := range report.Targets {
+		namespace, key, _ := strings.Cut(target, "/")
+		if kind, _, _ := strings.Cut(key, "/"); !gatewayKind(kind) {
+			continue
+		}
+		for _, r := range m.policies(ctx, namespace, client.MatchingFields{policyTargets: key}) {
+			out = append(out, r.NamespacedName)
 		}
 	}
 	return out

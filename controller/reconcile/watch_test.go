@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/weirproxy/weir/api/v1alpha1/kube"
+	"github.com/weirproxy/weir/controller/fleet"
 )
 
 // named is a policy of another name.
@@ -36,7 +37,7 @@ func TestWhichPoliciesATargetConcerns(t *testing.T) {
 	elsewhere.Namespace = "other"
 	w := newWorld(t, policyOn("Service/orders"), named("both", policyOn("Deployment/orders", "Service/orders")),
 		named("none", policyOn("Service/cart")), elsewhere)
-	m := mapper{reader: w.Client}
+	m := mapper{reader: w.Client, fleet: w.fleet}
 	if got := keysOf(m.byName(kindService)(t.Context(), service(nil))); !slices.Equal(got, []string{"shop/both", "shop/orders"}) {
 		t.Errorf("the Service concerns %v", got)
 	}
@@ -50,7 +51,7 @@ func TestWhichPoliciesAPodConcerns(t *testing.T) {
 	w := newWorld(t, policyOn("Service/orders"), named("owner", policyOn("Deployment/orders")), named("gone", policyOn("Service/gone")),
 		named("other", policyOn("Service/cart")), service(map[string]string{"app": "orders"}))
 	owned := podNamed("a", map[string]string{"pod-template-hash": "1"})
-	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "orders-1", Controller: new(true)}}
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "orders-1", Controller: new(true)}}
 	names := podNamed("a", nil)
 	names.Annotations = map[string]string{"weirproxy.dev/target": "Service/cart"}
 	for name, c := range map[string]struct {
@@ -63,7 +64,7 @@ func TestWhichPoliciesAPodConcerns(t *testing.T) {
 		"nobody's":                {podNamed("a", nil), nil},
 	} {
 		var got []reconcile.Request
-		for _, n := range (mapper{reader: w.Client}).ofPod(t.Context(), c.pod) {
+		for _, n := range (mapper{reader: w.Client, fleet: w.fleet}).ofPod(t.Context(), c.pod) {
 			got = append(got, reconcile.Request{NamespacedName: n})
 		}
 		if !slices.Equal(keysOf(got), c.want) {
@@ -72,11 +73,29 @@ func TestWhichPoliciesAPodConcerns(t *testing.T) {
 	}
 }
 
+// The Envoy of a Gateway may run in another namespace than the policies that it serves, and Kubernetes does not
+// know which they are: its sidecar says so.
+func TestAPodConcernsThePoliciesOfTheRoutesItReports(t *testing.T) {
+	elsewhere := named("elsewhere", policyOn("HTTPRoute/front"))
+	elsewhere.Namespace = "other"
+	w := newWorld(t, policyOn("HTTPRoute/front"), elsewhere, named("back", policyOn("HTTPRoute/back")), named("s", policyOn("Service/front")))
+	w.fleet["gateways/envoy"] = fleet.Report{Targets: []string{"shop/HTTPRoute/front", "shop/Service/front", "other/HTTPRoute/front", "x"}}
+	envoy := podNamed("envoy", nil)
+	envoy.Namespace = "gateways"
+	var got []string
+	for _, n := range (mapper{reader: w.Client, fleet: w.fleet}).ofPod(t.Context(), envoy) {
+		got = append(got, n.String())
+	}
+	if !slices.Equal(got, []string{"shop/orders", "other/elsewhere"}) {
+		t.Errorf("it concerns %v", got)
+	}
+}
+
 // A rollout's many changes are one look at each policy, a moment later; what a pod was counts as well as what it is.
 func TestChangesOfPodsAreGathered(t *testing.T) {
 	w := newWorld(t, policyOn("Service/orders"), service(map[string]string{"app": "orders"}))
 	q := &delayed{}
-	h := mapper{reader: w.Client}.pods(podsPause)
+	h := mapper{reader: w.Client, fleet: w.fleet}.pods(podsPause)
 	selected, not := podNamed("a", map[string]string{"app": "orders"}), podNamed("a", nil)
 	h.Create(t.Context(), event.CreateEvent{Object: selected}, q)
 	h.Delete(t.Context(), event.DeleteEvent{Object: selected}, q)

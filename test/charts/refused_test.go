@@ -67,7 +67,7 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, after, _ := strings.Cut(files["identity.yaml"], "identity.key: ")
+		_, after, _ := strings.Cut(files["identity.yaml"], "\"identity.key\": ")
 		return strings.TrimSpace(after)
 	}
 	first, second := key(Living("")), key(Living(""))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
@@ -50,12 +51,43 @@ func TestRightsEndWithTheWatchedNamespaces(t *testing.T) {
 	}
 }
 
+// A namespace may be called by a number, which YAML would take for one.
+func TestANumberIsANamespace(t *testing.T) {
+	values, err := Values("watched")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values["controller"] = map[string]any{"watchNamespaces": []any{"123"}}
+	files, err := Render(values, sets["watched"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := files.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, o := range list {
+		switch o.GetKind() {
+		case "Role", "RoleBinding":
+			if o.GetNamespace() == "123" {
+				found++
+			}
+		case "MutatingWebhookConfiguration":
+			into[admissionregistrationv1.MutatingWebhookConfiguration](t, o)
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d objects in the namespace, want 2", found)
+	}
+}
+
 // Rights on Secrets are on those that the values name, and on no others.
 func TestRightsNameTheSecretsInUse(t *testing.T) {
 	for set, want := range map[string][]string{
 		"minimal":      {"weir-identity", "weir-webhook-tls"},
-		"cert-manager": {"weir-kafka", "weir-key", "weir-webhook-tls"},
-		"everything":   {"webhook-certificate", "weir-identity", "weir-kafka-client"},
+		"cert-manager": {"weir-kafka", "weir-key"},
+		"everything":   {"weir-identity", "weir-kafka-client"},
 	} {
 		var got []string
 		for id, o := range objects(t, set) {
@@ -71,6 +103,23 @@ func TestRightsNameTheSecretsInUse(t *testing.T) {
 		slices.Sort(got)
 		if got = slices.Compact(got); !slices.Equal(got, want) {
 			t.Errorf("%s: rights on Secrets %v, want %v", set, got, want)
+		}
+	}
+}
+
+// Where the certificate is somebody else's, the controller neither makes one nor announces it.
+func TestRightsOfACertificateAreThereWhereItIsMade(t *testing.T) {
+	for set, want := range map[string]bool{"minimal": true, "watched": true, "cert-manager": false, "everything": false} {
+		all := objects(t, set)
+		got := map[string]bool{}
+		for _, rule := range into[rbacv1.ClusterRole](t, all["ClusterRole/weir-controller"]).Rules {
+			got["announce"] = got["announce"] || slices.Contains(rule.Resources, "mutatingwebhookconfigurations")
+		}
+		for _, rule := range into[rbacv1.Role](t, all["Role/weir-controller"]).Rules {
+			got["make"] = got["make"] || slices.Contains(rule.Resources, "secrets") && slices.Contains(rule.Verbs, "create")
+		}
+		if got["announce"] != want || got["make"] != want {
+			t.Errorf("%s: rights %v, want %v", set, got, want)
 		}
 	}
 }

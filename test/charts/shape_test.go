@@ -113,7 +113,7 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 // All objects carry the common labels and annotations, and those within a namespace name it.
 func TestEveryObjectIsLabelled(t *testing.T) {
 	eachSet(t, func(t *testing.T, all map[string]*unstructured.Unstructured) {
-		clusterWide := []string{"ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration"}
+		clusterWide := []string{"ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 		for id, o := range all {
 			if o.GetLabels()["app.kubernetes.io/name"] != "weir" || o.GetLabels()["app.kubernetes.io/component"] == "" {
 				t.Errorf("%s has labels %v", id, o.GetLabels())

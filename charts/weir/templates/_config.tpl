@@ -25,11 +25,11 @@ username: {{ $username | quote }}
 enabled: true
 {{- range $file := list "caFile" "certFile" "keyFile" }}
 {{- with index $.tls $file }}
-{{ $file }}: {{ printf "%s%s" $.dir . }}
+{{ $file }}: {{ printf "%s%s" $.dir . | quote }}
 {{- end }}
 {{- end }}
 {{- with .tls.serverName }}
-serverName: {{ . }}
+serverName: {{ . | quote }}
 {{- end }}
 {{- end }}
 

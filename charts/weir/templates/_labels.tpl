@@ -4,7 +4,7 @@ Labels, annotations, names and images. What is called with a part takes (dict "r
 
 {{- define "weir.selector" -}}
 app.kubernetes.io/name: weir
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .part }}
 {{- end }}
 
@@ -30,9 +30,9 @@ app.kubernetes.io/part-of: weir
 
 {{/* metadata of an object: root, part, name; optionally namespaced (true), annotations (a map). */}}
 {{- define "weir.metadata" -}}
-name: {{ .name }}
+name: {{ .name | quote }}
 {{- if ne (toString .namespaced) "false" }}
-namespace: {{ .root.Release.Namespace }}
+namespace: {{ .root.Release.Namespace | quote }}
 {{- end }}
 labels:
   {{- include "weir.labels" . | nindent 2 }}
@@ -52,4 +52,9 @@ annotations:
 
 {{- define "weir.identitySecret" -}}
 {{ .Values.identity.existingSecret | default "weir-identity" }}
+{{- end }}
+
+{{/* Not empty where the controller makes the webhook's certificate, and announces it. */}}
+{{- define "weir.selfManaged" -}}
+{{- and .Values.injection.enabled (eq .Values.injection.certificates.mode "SelfManaged") | ternary "true" "" -}}
 {{- end }}

@@ -5,7 +5,7 @@ What the pods of weir have in common.
 {{/* Where a pod may run: root, values (of the part), part. */}}
 {{- define "weir.scheduling" -}}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector:
@@ -49,7 +49,7 @@ securityContext:
 
 {{/* A container's image and rights: root, part. */}}
 {{- define "weir.container" -}}
-image: {{ include "weir.image" . }}
+image: {{ include "weir.image" . | quote }}
 {{- with .root.Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}
@@ -80,18 +80,18 @@ livenessProbe:
 {{- define "weir.secretVolumes" -}}
 - name: identity
   secret:
-    secretName: {{ include "weir.identitySecret" .root }}
+    secretName: {{ include "weir.identitySecret" .root | quote }}
     defaultMode: 0440
 {{- with (include "weir.kafkaClient" . | fromYaml).secret }}
 - name: kafka
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     defaultMode: 0440
 {{- end }}
 {{- if and .redis .root.Values.redis.secret }}
 - name: redis
   secret:
-    secretName: {{ .root.Values.redis.secret }}
+    secretName: {{ .root.Values.redis.secret | quote }}
     defaultMode: 0440
 {{- end }}
 {{- end }}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -31,6 +32,8 @@ type Controller struct {
 	cluster   cluster
 	webhook   *webhook.Webhook // nil: no injection
 	synced    atomic.Bool      // the caches are, of this session or one before
+	tenure    tenure
+	began     time.Time
 }
 
 // New checks the configuration and the files it names. It connects to nothing.
@@ -43,7 +46,7 @@ func New(cfg Config, logger *zap.Logger) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{cfg: cfg, log: logger, admin: admin.New(cfg.Admin, logger), registry: prometheus.NewRegistry()}
+	c := &Controller{cfg: cfg, log: logger, admin: admin.New(cfg.Admin, logger), registry: prometheus.NewRegistry(), began: time.Now()}
 	if c.namespace, err = cfg.namespace(); err != nil {
 		return nil, err
 	}
@@ -51,7 +54,7 @@ func New(cfg Config, logger *zap.Logger) (*Controller, error) {
 		return nil, err
 	}
 	c.waits = newWaits(logger, c.registry)
-	c.topic = publish.New(publish.Config{Name: cfg.Topics.Policies, Keys: keys, Log: logger.Named("policies")})
+	c.topic = publish.New(publish.Config{Name: cfg.Topics.Policies, Keys: keys, Log: logger.Named("policies"), Leads: c.tenure.leads})
 	c.fleet = fleet.New(fleet.Config{Topic: cfg.Topics.Status, Fingerprint: keys.Fingerprint(), Log: logger.Named("status")})
 	c.admin.Ready("controller", c.Ready)
 	if cfg.Injection.Enabled {

@@ -80,6 +80,8 @@ func (c *Controller) session(ctx context.Context) error {
 	if err := c.add(ctx, mgr); err != nil {
 		return fmt.Errorf("set up the manager: %w", err)
 	}
+	c.tenure.begin(mgr.Elected())
+	defer c.tenure.end()
 	return mgr.Start(ctx)
 }
 
@@ -148,7 +150,9 @@ func (c *Controller) caches() cache.Options {
 
 // add gives a manager what runs in a session.
 func (c *Controller) add(ctx context.Context, mgr ctrl.Manager) error {
-	err := reconcile.Setup(ctx, mgr, reconcile.Config{Topic: c.topic, Fleet: c.fleet, WatchNamespaces: c.cfg.WatchNamespaces})
+	err := reconcile.Setup(ctx, mgr, reconcile.Config{
+		Topic: c.topic, Fleet: c.fleet, WatchNamespaces: c.cfg.WatchNamespaces, Leads: c.tenure.leads, Began: c.began,
+	})
 	if err != nil {
 		return err
 	}

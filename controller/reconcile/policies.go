@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -52,6 +53,7 @@ type Policies struct {
 	events   events.EventRecorder
 	watched  func(namespace string) bool
 	resolver resolver
+	leads    func() bool
 	began    time.Time // of the process
 	made     made
 }
@@ -140,8 +142,8 @@ func (r *Policies) bring(ctx context.Context, p *kube.QuotaPolicy, targets []Tar
 	} else if _, err := r.topic.Publish(ctx, publish.Desired{
 		Document: p.Document(), Generation: p.Generation, Targets: published(targets),
 	}); err != nil {
-		if ctx.Err() != nil {
-			return f, ctx.Err() // another leads: this status would be about nothing
+		if ctx.Err() != nil || !r.leads() {
+			return f, errors.Join(ctx.Err(), err) // another leads: this status would be about nothing
 		}
 		f.NotPublished = err.Error()
 	} else {

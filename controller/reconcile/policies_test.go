@@ -107,6 +107,7 @@ type world struct {
 	events  *events.FakeRecorder
 	loop    *Policies
 	patches int
+	lost    bool // the lease
 	served  map[string]bool
 	late    []string // as noted
 }
@@ -154,6 +155,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			w.facts = f
 			return status.Make(f, before, now)
 		},
+		leads:    func() bool { return !w.lost },
 		watched:  func(n string) bool { return n != "unwatched" },
 		resolver: resolver{reader: w.Client, kinds: w},
 	}
@@ -584,7 +586,7 @@ func TestAnEventIsCutToWhatCanBeSent(t *testing.T) {
 	w := newWorld(t, policyOn("Service/orders"))
 	change(w, policyOn(), func(p *kube.QuotaPolicy) {
 		for i := range 100 {
-			p.Spec.TargetRefs = append(p.Spec.TargetRefs, v1alpha1.TargetRef{Kind: "Service", Name: fmt.Sprintf("a-service-with-a-name-%d", i)})
+			p.Spec.Limits = append(p.Spec.Limits, v1alpha1.Limit{Name: fmt.Sprint("l", i), Rates: []v1alpha1.Rate{{Limit: -1}}})
 		}
 	})
 	w.reconcile(orders)
@@ -592,6 +594,16 @@ func TestAnEventIsCutToWhatCanBeSent(t *testing.T) {
 		if len(e) > 1100 {
 			t.Errorf("an event of %d bytes", len(e))
 		}
+	}
+}
+
+// A process that has lost its lease, and so cannot publish, says nothing of it in a status.
+func TestALostLeaseIsNoReasonInAStatus(t *testing.T) {
+	w := newWorld(t, policyOn("Service/orders"), service(map[string]string{"app": "orders"}))
+	w.topic.away, w.lost = publish.ErrNotReady, true
+	_, err := w.loop.Reconcile(t.Context(), reconcile.Request{NamespacedName: orders})
+	if !errors.Is(err, publish.ErrNotReady) || w.patches != 0 {
+		t.Errorf("%v, %d patches", err, w.patches)
 	}
 }
 

@@ -64,6 +64,8 @@ type Config struct {
 	Fleet Fleet
 	// WatchNamespaces bound the policies that are in force; empty: all are.
 	WatchNamespaces []string
+	// Leads reports whether this process is the leader now. Safe for concurrent use. nil: it always is.
+	Leads func() bool
 	// Began is when the process did: at first it waits for the topics before it writes a status. The zero value:
 	// it does not.
 	Began time.Time
@@ -90,7 +92,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, cfg Config) error {
 	}, func(gvk schema.GroupVersionKind) error { return mgr.GetCache().RemoveInformer(ctx, metadata(gvk)) })
 	r := &Policies{
 		client: mgr.GetClient(), topic: cfg.Topic, fleet: cfg.Fleet, status: status.Make, now: time.Now, events: mgr.GetEventRecorder(Name),
-		watched: watched(cfg.WatchNamespaces), resolver: resolver{reader: mgr.GetClient(), kinds: optional}, began: cfg.Began,
+		watched: watched(cfg.WatchNamespaces), resolver: resolver{reader: mgr.GetClient(), kinds: optional}, leads: cfg.Leads, began: cfg.Began,
+	}
+	if r.leads == nil {
+		r.leads = func() bool { return true }
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("quotapolicy").
 		For(&kube.QuotaPolicy{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, ending()))).

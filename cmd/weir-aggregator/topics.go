@@ -45,6 +45,7 @@ With --acls, the rights of each program are added too, for the principals named.
 	cmd.Flags().StringVar(&who.Aggregator, "acl-aggregator", "User:weir-aggregator", "`PRINCIPAL` of the aggregators; empty: none")
 	cmd.Flags().StringVar(&who.Controller, "acl-controller", "User:weir-controller", "`PRINCIPAL` of the controller; empty: none")
 	cmd.Flags().StringVar(&who.CLI, "acl-cli", "User:weir", "`PRINCIPAL` of weir apply; empty: none")
+	cmd.Flags().StringVar(&who.Check, "acl-check", "User:weir-check", "`PRINCIPAL` of weir check; empty: none")
 	run := topicsRun(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return run(cmd, func(ctx context.Context, c *bus.Client, cfg config.Aggregator) error {

@@ -69,6 +69,7 @@ func TestTopicsPrintsTheRightsItWouldGive(t *testing.T) {
 	defer k.Close()
 	o := aggregatorCLI(t, "topics", "ensure", "--dry-run", "--acls", "--acl-sidecar", "User:s", "--acl-controller", "", "--kafka-brokers", k.Addr())
 	if o.code != 0 || !strings.Contains(o.out, "User:s may write topic weir.usage\n") ||
+		!strings.Contains(o.out, "User:weir-check may describe the settings of topic weir.usage\n") ||
 		strings.Contains(o.out, "User:s may write topic weir.decisions") || strings.Contains(o.out, "controller") {
 		t.Errorf("acls: %+v", o)
 	}

@@ -13,57 +13,81 @@ type Principals struct {
 	// Sidecar writes usage and status, and reads decisions and policies.
 	Sidecar string
 	// Aggregator reads usage, policies and status, writes usage (claims), decisions, policies
-	// (origin file, installation) and status (tombstones), and is in the consumer group.
+	// (origin file, installation) and status (tombstones), is in the consumer group, and reads the
+	// topics' settings (`weir-aggregator topics check`).
 	Aggregator string
 	// Controller writes policies and reads status and policies.
 	Controller string
 	// CLI (`weir apply`) writes and reads policies, and reads status.
 	CLI string
+	// Check (`weir check`) reads decisions, policies and status, and all topics' settings; it writes nothing.
+	Check string
 	// Group is the aggregators' consumer group.
 	Group string
+}
+
+// Right is what may be done to a topic or a group. Reading and writing each include describing.
+type Right uint8
+
+// The rights that weir's programs need.
+const (
+	Read            Right = iota // its records; of a group: to be a member
+	Write                        // its records
+	Describe                     // its partitions and id
+	DescribeConfigs              // its settings
+)
+
+// String is what the one who has it may do, for a person.
+func (r Right) String() string {
+	return [...]string{"read", "write", "describe", "describe the settings of"}[r]
+}
+
+func (r Right) operation() sarama.AclOperation {
+	return [...]sarama.AclOperation{sarama.AclOperationRead, sarama.AclOperationWrite, sarama.AclOperationDescribe, sarama.AclOperationDescribeConfigs}[r]
 }
 
 // Rule is one right that a principal has.
 type Rule struct {
 	Principal string
+	Right     Right
 	Group     bool // Name is a consumer group; otherwise a topic
 	Name      string
-	Write     bool // otherwise read
 }
 
 // String says the rule for a person.
 func (r Rule) String() string {
-	kind, verb := "topic", "read"
+	kind := "topic"
 	if r.Group {
 		kind = "group"
 	}
-	if r.Write {
-		verb = "write"
-	}
-	return fmt.Sprintf("%s may %s %s %s", r.Principal, verb, kind, r.Name)
+	return fmt.Sprintf("%s may %s %s %s", r.Principal, r.Right, kind, r.Name)
 }
 
 // Rules are the least rights that each program needs.
 func (p Principals) Rules(t Topics) []Rule {
 	t = t.WithDefaults()
 	var out []Rule
-	allow := func(who string, write bool, topics ...string) {
+	allow := func(who string, right Right, topics ...string) {
 		for _, name := range topics {
 			if who != "" {
-				out = append(out, Rule{Principal: who, Name: name, Write: write})
+				out = append(out, Rule{Principal: who, Right: right, Name: name})
 			}
 		}
 	}
-	allow(p.Sidecar, true, t.Usage, t.Status)
-	allow(p.Sidecar, false, t.Decisions, t.Policies)
-	allow(p.Aggregator, true, t.Usage, t.Decisions, t.Policies, t.Status)
-	allow(p.Aggregator, false, t.Usage, t.Decisions, t.Policies, t.Status)
-	allow(p.Controller, true, t.Policies)
-	allow(p.Controller, false, t.Policies, t.Status)
-	allow(p.CLI, true, t.Policies)
-	allow(p.CLI, false, t.Policies, t.Status)
+	allow(p.Sidecar, Write, t.Usage, t.Status)
+	allow(p.Sidecar, Read, t.Decisions, t.Policies)
+	allow(p.Aggregator, Write, t.Usage, t.Decisions, t.Policies, t.Status)
+	allow(p.Aggregator, Read, t.Usage, t.Decisions, t.Policies, t.Status)
+	allow(p.Aggregator, DescribeConfigs, t.Usage, t.Decisions, t.Policies, t.Status)
+	allow(p.Controller, Write, t.Policies)
+	allow(p.Controller, Read, t.Policies, t.Status)
+	allow(p.CLI, Write, t.Policies)
+	allow(p.CLI, Read, t.Policies, t.Status)
+	allow(p.Check, Read, t.Decisions, t.Policies, t.Status)
+	allow(p.Check, Describe, t.Usage)
+	allow(p.Check, DescribeConfigs, t.Usage, t.Decisions, t.Policies, t.Status)
 	if p.Aggregator != "" && p.Group != "" {
-		out = append(out, Rule{Principal: p.Aggregator, Group: true, Name: p.Group})
+		out = append(out, Rule{Principal: p.Aggregator, Right: Read, Group: true, Name: p.Group})
 	}
 	return out
 }
@@ -104,17 +128,13 @@ func createACLs(a sarama.ClusterAdmin, rules []Rule) error {
 	return nil
 }
 
-// creation: reading and writing each imply describing.
 func (r Rule) creation() *sarama.AclCreation {
 	out := &sarama.AclCreation{
 		Resource: sarama.Resource{ResourceType: sarama.AclResourceTopic, ResourceName: r.Name, ResourcePatternType: sarama.AclPatternLiteral},
-		Acl:      sarama.Acl{Principal: r.Principal, Host: "*", Operation: sarama.AclOperationRead, PermissionType: sarama.AclPermissionAllow},
+		Acl:      sarama.Acl{Principal: r.Principal, Host: "*", Operation: r.Right.operation(), PermissionType: sarama.AclPermissionAllow},
 	}
 	if r.Group {
 		out.ResourceType = sarama.AclResourceGroup
-	}
-	if r.Write {
-		out.Operation = sarama.AclOperationWrite
 	}
 	return out
 }

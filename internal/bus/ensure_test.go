@@ -134,25 +134,53 @@ func TestCheckSaysTheDifferenceAndChangesNothing(t *testing.T) {
 
 // DESIGN 7: each program has the rights that it needs, and no more.
 func TestRulesAreTheLeastRights(t *testing.T) {
-	p := Principals{Sidecar: "User:s", Aggregator: "User:a", Controller: "User:c", CLI: "User:w", Group: "g"}
+	p := Principals{Sidecar: "User:s", Aggregator: "User:a", Controller: "User:c", CLI: "User:w", Check: "User:k", Group: "g"}
 	var got []string
 	for _, r := range p.Rules(Topics{}) {
 		got = append(got, r.String())
 	}
 	slices.Sort(got)
 	want := []string{
+		"User:a may describe the settings of topic weir.decisions", "User:a may describe the settings of topic weir.policies",
+		"User:a may describe the settings of topic weir.status", "User:a may describe the settings of topic weir.usage",
 		"User:a may read group g",
 		"User:a may read topic weir.decisions", "User:a may read topic weir.policies",
 		"User:a may read topic weir.status", "User:a may read topic weir.usage",
 		"User:a may write topic weir.decisions", "User:a may write topic weir.policies",
 		"User:a may write topic weir.status", "User:a may write topic weir.usage",
 		"User:c may read topic weir.policies", "User:c may read topic weir.status", "User:c may write topic weir.policies",
+		"User:k may describe the settings of topic weir.decisions", "User:k may describe the settings of topic weir.policies",
+		"User:k may describe the settings of topic weir.status", "User:k may describe the settings of topic weir.usage",
+		"User:k may describe topic weir.usage",
+		"User:k may read topic weir.decisions", "User:k may read topic weir.policies", "User:k may read topic weir.status",
 		"User:s may read topic weir.decisions", "User:s may read topic weir.policies",
 		"User:s may write topic weir.status", "User:s may write topic weir.usage",
 		"User:w may read topic weir.policies", "User:w may read topic weir.status", "User:w may write topic weir.policies",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// docs/check.md tells people by hand what --acl-check gives.
+func TestTheRulesOfTheCheckAreTheDocumentedOnes(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, "../../docs/check.md"), "| topic | operations |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	operations := map[string]Right{"Read": Read, "Describe": Describe, "DescribeConfigs": DescribeConfigs}
+	var want, got []string
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, "|")
+		for _, o := range strings.Split(cells[2], ",") {
+			want = append(want, Rule{Principal: "User:k", Right: operations[strings.TrimSpace(o)], Name: "weir." + strings.TrimSpace(cells[1])}.String())
+		}
+	}
+	for _, r := range (Principals{Check: "User:k"}).Rules(Topics{}) {
+		got = append(got, r.String())
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\ndocumented\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -191,5 +219,28 @@ func TestACLsLetASidecarWorkAndNoMore(t *testing.T) {
 	run(t, usage.Run)
 	if err := <-failed; !errors.Is(err, sarama.ErrTopicAuthorizationFailed) {
 		t.Error(err)
+	}
+}
+
+// With its rules an aggregator's user can look at the topics' settings, and changes none.
+func TestACLsLetAnAggregatorCheckTopics(t *testing.T) {
+	k, root := secured(t, kfake.EnableACLs(), kfake.User(Plain, "aggregator", "pw"))
+	tops := Topics{Partitions: 1, Replication: 1}.WithDefaults()
+	if _, err := root.Ensure(t.Context(), tops, false); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, saslConfig(t, k, Plain, "aggregator", "pw"))
+	if _, err := c.Check(t.Context(), tops); err == nil {
+		t.Fatal("settings are shown without a rule: the test proves nothing")
+	}
+	if _, err := root.EnsureACLs(t.Context(), tops, Principals{Aggregator: "User:aggregator"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if changes, err := c.Check(t.Context(), tops); err != nil || len(changes) > 0 {
+		t.Errorf("%v, %v", changes, err)
+	}
+	tops.UsageRetention *= 2
+	if _, err := c.Ensure(t.Context(), tops, false); err == nil {
+		t.Error("an aggregator changed a topic's settings")
 	}
 }

@@ -357,10 +357,14 @@ func TestSettingsAreRefusedWithTheirName(t *testing.T) {
 
 func TestOwnerOf(t *testing.T) {
 	for meta, want := range map[string]string{
-		`{labels: {pod-template-hash: abc}, ownerReferences: [{kind: ReplicaSet, name: web-abc, controller: true}]}`: "Deployment/web",
-		`{ownerReferences: [{kind: ReplicaSet, name: web-abc, controller: true}]}`:                                   "ReplicaSet/web-abc",
-		`{ownerReferences: [{kind: StatefulSet, name: db, controller: true}]}`:                                       "StatefulSet/db",
-		`{ownerReferences: [{kind: StatefulSet, name: db}]}`:                                                         "/",
+		`{labels: {pod-template-hash: abc}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-abc, controller: true}]}`: "Deployment/web",
+		`{ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-abc, controller: true}]}`:                                   "ReplicaSet/web-abc",
+		`{ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, controller: true}]}`:                                       "StatefulSet/db",
+		`{ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db}]}`:                                                         "/",
+		`{ownerReferences: [{apiVersion: batch/v1, kind: Job, name: once, controller: true}]}`:                                            "Job/once",
+		// Others' kinds of the same name are other workloads: no policy names them.
+		`{ownerReferences: [{apiVersion: apps.kruise.io/v1beta1, kind: StatefulSet, name: db, controller: true}]}`:                               "/",
+		`{labels: {pod-template-hash: abc}, ownerReferences: [{apiVersion: example.com/v1, kind: ReplicaSet, name: web-abc, controller: true}]}`: "/",
 		`{}`: "/",
 	} {
 		m, err := metaOf(object{"metadata": decoded(t, meta)})

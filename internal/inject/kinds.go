@@ -40,10 +40,14 @@ func templateOf(o object, path []string) (object, error) {
 }
 
 // OwnerOf is the workload that a pod, or a set of pods, belongs to, as policies name it: of a Deployment's
-// ReplicaSet it is the Deployment. Empty: the object has no controller.
+// ReplicaSet it is the Deployment. Empty: the object has no controller, or one that is no workload of Kubernetes'
+// own, which may have the same kind and name as one that is.
 func OwnerOf(meta metav1.ObjectMeta) (kind, name string) {
 	owner := metav1.GetControllerOfNoCopy(&meta)
 	if owner == nil {
+		return "", ""
+	}
+	if _, builtin := templatePath(owner.APIVersion, owner.Kind); !builtin {
 		return "", ""
 	}
 	hash := meta.Labels["pod-template-hash"]

@@ -57,7 +57,8 @@ func (c *Copies) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.
 	return reconcile.Result{}, errors.Join(errs...)
 }
 
-// wanted reports whether a namespace, or a pod in it, asks for injection.
+// wanted reports whether a namespace asks for injection, or a pod in one that does not refuse it. Who may label a
+// namespace so decides; a pod's label cannot bring the Secrets where they are not to be.
 func (c *Copies) wanted(ctx context.Context, namespace string) (bool, error) {
 	n := namespaceMetadata()
 	if err := c.Reader.Get(ctx, client.ObjectKey{Name: namespace}, n); err != nil {
@@ -66,8 +67,11 @@ func (c *Copies) wanted(ctx context.Context, namespace string) (bool, error) {
 		}
 		return false, fmt.Errorf("read namespace %s: %w", namespace, err)
 	}
-	if n.Labels[inject.Label] == inject.Enabled {
+	switch n.Labels[inject.Label] {
+	case inject.Enabled:
 		return true, nil
+	case inject.Disabled:
+		return false, nil
 	}
 	var pods corev1.PodList
 	if err := c.Reader.List(ctx, &pods, client.InNamespace(namespace),

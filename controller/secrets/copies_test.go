@@ -107,7 +107,7 @@ func TestWhoGetsCopies(t *testing.T) {
 		"no label":                           {[]client.Object{namespace("shop", "")}, false},
 		"the label refuses":                  {[]client.Object{namespace("shop", inject.Disabled)}, false},
 		"a pod asks":                         {[]client.Object{namespace("shop", ""), pod(inject.Enabled, corev1.PodPending)}, true},
-		"a pod asks where the label refuses": {[]client.Object{namespace("shop", inject.Disabled), pod(inject.Enabled, corev1.PodRunning)}, true},
+		"a pod asks where the label refuses": {[]client.Object{namespace("shop", inject.Disabled), pod(inject.Enabled, corev1.PodRunning)}, false},
 		"the pod that asked has ended":       {[]client.Object{namespace("shop", ""), pod(inject.Enabled, corev1.PodSucceeded)}, false},
 		"a pod refuses, but others may come": {[]client.Object{namespace("shop", inject.Enabled), pod(inject.Disabled, corev1.PodRunning)}, true},
 		"the namespace is gone":              {nil, false},

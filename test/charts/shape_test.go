@@ -1,10 +1,12 @@
 package charts
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v4/pkg/chart/common/util"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // Whatever selects pods selects those of one part, and there are some.
@@ -149,26 +152,108 @@ func TestImagesAreWhereTheMirrorIs(t *testing.T) {
 	}
 }
 
-// The number that runs stays while it is Helm's: one that it lets go would fall to 1.
+// The number that runs stays while it is that of whoever applies the release: one that is let go would fall to 1.
 func TestAnAutoscalerFindsTheNumberThatRuns(t *testing.T) {
-	for manager, want := range map[string]bool{"helm": true, "kube-controller-manager": false} {
+	replicas := map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}
+	rest := map[string]any{"f:spec": map[string]any{"f:template": map[string]any{}}}
+	for name, tt := range map[string]struct {
+		owner map[string]any
+		want  bool
+	}{
+		"Helm":                      {map[string]any{"manager": "helm", "operation": "Apply", "fieldsV1": replicas}, true},
+		"Flux":                      {map[string]any{"manager": "helm-controller", "operation": "Apply", "fieldsV1": replicas}, true},
+		"kubectl":                   {map[string]any{"manager": "kubectl-client-side-apply", "operation": "Update", "fieldsV1": replicas}, true},
+		"the autoscaler":            {map[string]any{"manager": "kube-controller-manager", "operation": "Update", "subresource": "scale", "fieldsV1": replicas}, false},
+		"a scaler like Helm":        {map[string]any{"manager": "helm", "operation": "Update", "subresource": "scale", "fieldsV1": replicas}, false},
+		"Helm by the client's side": {map[string]any{"manager": "helm", "operation": "Update", "fieldsV1": rest}, true},
+		"somebody's restart":        {map[string]any{"manager": "kubectl-rollout", "operation": "Update", "fieldsV1": rest}, false},
+	} {
 		values, err := Values("minimal")
 		if err != nil {
 			t.Fatal(err)
 		}
 		values["aggregator"] = map[string]any{"autoscaling": map[string]any{"mode": "HPA"}}
 		cluster := Living(keyInUse)
-		owned := map[string]any{"manager": manager, "fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}}
-		others := map[string]any{"manager": "helm", "fieldsV1": map[string]any{"f:metadata": map[string]any{}}}
+		others := map[string]any{"manager": "helm", "operation": "Apply", "fieldsV1": map[string]any{"f:metadata": map[string]any{}}}
 		cluster["StatefulSet/weir-aggregator"] = map[string]any{
-			"metadata": map[string]any{"managedFields": []any{others, owned}}, "spec": map[string]any{"replicas": int64(7)},
+			"metadata": map[string]any{"managedFields": []any{others, tt.owner}}, "spec": map[string]any{"replicas": int64(7)},
 		}
 		files, err := Render(values, cluster)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(files["aggregator/statefulset.yaml"], "  replicas: 7\n"); got != want {
-			t.Errorf("owned by %s: rendered %v, want %v", manager, got, want)
+		if got := strings.Contains(files["aggregator/statefulset.yaml"], "  replicas: 7\n"); got != tt.want {
+			t.Errorf("the number is of %s: rendered %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// A program is killed after its own bound has passed, and Go knows of the memory limit before the kernel does.
+func TestBoundsOfAPodFollowItsProgram(t *testing.T) {
+	for values, want := range map[string][]string{
+		"aggregator: {config: {flush: 1s}}":                       {"terminationGracePeriodSeconds: 30\n", "GOMEMLIMIT, value: 921MiB"},
+		"aggregator: {config: {stop: {grace: 1m30s}}}":            {"terminationGracePeriodSeconds: 100\n"},
+		"aggregator: {config: {stop: {grace: 20s}}}":              {"terminationGracePeriodSeconds: 30\n"},
+		"aggregator: {resources: {limits: {memory: 100Mi}}}":      {"GOMEMLIMIT, value: 90MiB"},
+		"aggregator: {resources: {limits: {memory: 1000000000}}}": {"memory: 1000000000"}, // as the program does without
+	} {
+		v := map[string]any{}
+		if err := yaml.Unmarshal([]byte(values), &v); err != nil {
+			t.Fatal(err)
+		}
+		least, err := Values("minimal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := Render(util.CoalesceTables(v, least), Living(keyInUse))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if got := files["aggregator/statefulset.yaml"]; !strings.Contains(got, w) {
+				t.Errorf("%s: no %q in\n%s", values, w, got)
+			}
+		}
+	}
+}
+
+// Without an issuer of the user's, what kube-apiserver trusts outlives the certificates that it trusts by it.
+func TestARenewedCertificateIsTrusted(t *testing.T) {
+	values, err := Values("minimal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values["injection"] = map[string]any{"certificates": map[string]any{"mode": "CertManager"}}
+	files, err := Render(values, Living(keyInUse))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := files.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]map[string]any{}
+	for _, o := range list {
+		found[o.GetKind()+"/"+o.GetName()] = o.Object
+	}
+	at := func(object string, path ...string) any {
+		v, _, err := unstructured.NestedFieldNoCopy(found[object], path...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, tt := range []struct{ got, want any }{
+		{at("MutatingWebhookConfiguration/weir-injector", "metadata", "annotations", "cert-manager.io/inject-ca-from"), "weir-system/weir-webhook-ca"},
+		{at("Certificate/weir-webhook-ca", "spec", "isCA"), true},
+		{at("Certificate/weir-webhook-ca", "spec", "privateKey", "rotationPolicy"), "Never"},
+		{at("Certificate/weir-webhook-ca", "spec", "issuerRef", "name"), "weir-webhook-ca"},
+		{at("Issuer/weir-webhook-ca", "spec", "selfSigned"), map[string]any{}},
+		{at("Issuer/weir-webhook", "spec", "ca", "secretName"), at("Certificate/weir-webhook-ca", "spec", "secretName")},
+		{at("Certificate/weir-webhook", "spec", "issuerRef", "name"), "weir-webhook"},
+	} {
+		if !reflect.DeepEqual(tt.got, tt.want) {
+			t.Errorf("got %v, want %v", tt.got, tt.want)
 		}
 	}
 }

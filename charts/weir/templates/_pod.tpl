@@ -76,6 +76,26 @@ livenessProbe:
   failureThreshold: 6
 {{- end }}
 
+{{/* Seconds before a pod is killed: 30, or what stop.grace of a program's config says and 10 more. */}}
+{{- define "weir.terminationGrace" -}}
+{{- $zero := toDate "2006-01-02" "2000-01-01" -}}
+{{- $grace := sub (dateModify (dig "stop" "grace" "0s" . | toString) $zero | unixEpoch) ($zero | unixEpoch) -}}
+{{- max 30 (add $grace 10) -}}
+{{- end }}
+
+{{/*
+Nine tenths of a memory limit in Mi or Gi for Go's own bound, so that a program that comes near to it collects more often before it
+is killed; the rest is for what is not in Go's books.
+*/}}
+{{- define "weir.memoryLimit" -}}
+{{- $limit := dig "limits" "memory" "" . | toString -}}
+{{- if regexMatch "^[0-9]+[MG]i$" $limit -}}
+{{- $mebibytes := mul (trimSuffix "Mi" (trimSuffix "Gi" $limit) | int) (ternary 1024 1 (hasSuffix "Gi" $limit)) -}}
+env:
+- {name: GOMEMLIMIT, value: {{ div (mul $mebibytes 9) 10 }}MiB}
+{{- end -}}
+{{- end }}
+
 {{/* Volumes and mounts of the files that a configuration names: root, client; redis: whether Redis' too. */}}
 {{- define "weir.secretVolumes" -}}
 - name: identity

@@ -36,7 +36,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		m := beats[i%len(beats)]
 		m.Appended = began().Add(time.Duration(i))
-		if _, err := book.read(m, 0); err != nil {
+		if _, err := book.read(m, true, 0); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -51,7 +51,7 @@ func BenchmarkMirrorOf10000Pods(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		book := newBook()
 		for i := range beats {
-			if _, err := book.read(beats[i], 0); err != nil {
+			if _, err := book.read(beats[i], true, 0); err != nil {
 				b.Fatal(err)
 			}
 		}

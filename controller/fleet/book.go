@@ -15,6 +15,9 @@ import (
 	"github.com/weirproxy/weir/internal/statustopic"
 )
 
+// forget is the silence after which a pod is dropped: the aggregators tombstone its record then, too.
+const forget = time.Hour
+
 // Bounds of the mirror. A pod beyond them has no report, as if it had not reported.
 const (
 	maxPods    = 200_000
@@ -55,12 +58,13 @@ func newBook() *book {
 	return &book{pods: map[string]*pod{}, byTarget: map[string]map[string]struct{}{}}
 }
 
-// read takes one record and returns the policies whose picture may be another now.
-func (b *book) read(m bus.Message, now time.Duration) ([]types.NamespacedName, error) {
-	b.clock.Heard(m.Appended, now)
+// read takes one record and returns the policies whose picture may be another now. live: it was appended a
+// moment ago.
+func (b *book) read(m bus.Message, live bool, now time.Duration) ([]types.NamespacedName, error) {
+	b.time(m.Appended, live, now)
 	name := string(m.Key)
 	if m.Value == nil {
-		return b.forget(name), nil
+		return b.drop(name), nil
 	}
 	s, err := statustopic.Decode(m)
 	if err != nil {
@@ -77,13 +81,28 @@ func (b *book) read(m bus.Message, now time.Duration) ([]types.NamespacedName, e
 		}
 		return nil, nil
 	}
-	touched := b.forget(name)
+	touched := b.drop(name)
 	if len(b.pods) >= maxPods || b.applied+len(next.policies) > maxApplied {
 		b.skipped++
 		return touched, fmt.Errorf("pod %s: the mirror is full with %d pods", name, len(b.pods))
 	}
 	b.take(name, next)
 	return changed(last, next, touched), nil
+}
+
+// time takes up what a record tells of the time. Once it is known, it is known which pods are silent.
+func (b *book) time(appended time.Time, live bool, now time.Duration) {
+	if !live {
+		b.clock.Read(appended, now)
+		return
+	}
+	known := b.clock.Known()
+	if b.clock.Heard(appended, now); known {
+		return
+	}
+	for _, p := range b.pods {
+		p.stale = b.isStale(p, now)
+	}
 }
 
 // podOf keeps of a record what concerns the pod: its targets, and the policies of origin kube in their
@@ -127,7 +146,7 @@ func (p *pod) says(next *pod) bool {
 
 // concerns reports whether p and next differ in what all their policies' pictures are made of.
 func (p *pod) concerns(next *pod) bool {
-	return p.stale || p.epoch != next.epoch || p.fingerprint != next.fingerprint || !slices.Equal(p.targets, next.targets)
+	return p.stale || p.epoch != next.epoch || p.degraded != next.degraded || p.fingerprint != next.fingerprint || !slices.Equal(p.targets, next.targets)
 }
 
 // changed are the policies whose picture a pod's new record may change; before are those of its last one.
@@ -158,8 +177,8 @@ func (b *book) take(name string, p *pod) {
 	}
 }
 
-// forget drops a pod and returns its policies.
-func (b *book) forget(name string) []types.NamespacedName {
+// drop takes a pod out, and returns its policies.
+func (b *book) drop(name string) []types.NamespacedName {
 	p := b.pods[name]
 	if p == nil {
 		return nil
@@ -174,8 +193,19 @@ func (b *book) forget(name string) []types.NamespacedName {
 	return slices.Collect(maps.Keys(p.policies))
 }
 
-// tick returns the policies of pods that have become stale since the last one.
+// clear drops all pods; what is known of the time stays.
+func (b *book) clear() {
+	clear(b.pods)
+	clear(b.byTarget)
+	b.applied = 0
+}
+
+// tick returns the policies of pods that have become stale since the last one. Until the time is known nobody is
+// known to be silent.
 func (b *book) tick(now time.Duration) []types.NamespacedName {
+	if !b.clock.Known() {
+		return nil
+	}
 	var out []types.NamespacedName
 	for _, p := range b.pods {
 		if !p.stale && b.isStale(p, now) {
@@ -186,8 +216,20 @@ func (b *book) tick(now time.Duration) []types.NamespacedName {
 	return out
 }
 
+// expire drops pods of whose end nobody told, and returns their policies.
+func (b *book) expire(now time.Duration) []types.NamespacedName {
+	var out []types.NamespacedName
+	for name, p := range b.pods {
+		if p.stale && b.clock.Age(p.appended, now) > forget {
+			out = append(out, b.drop(name)...)
+		}
+	}
+	return out
+}
+
+// isStale: whose age is not known does not count as live.
 func (b *book) isStale(p *pod, now time.Duration) bool {
-	return b.clock.Age(p.appended, now) > statustopic.Stale
+	return !b.clock.Known() || b.clock.Age(p.appended, now) > statustopic.Stale
 }
 
 // heard is when a pod's record was appended, on the reader's clock.

@@ -55,7 +55,7 @@ func (b tape) record(pod string, at time.Duration, s *wirev1.PodStatus) []types.
 		}
 		m.Value = value
 	}
-	names, err := b.read(m, at)
+	names, err := b.read(m, true, at)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -80,7 +80,9 @@ func TestWhatIsToldOf(t *testing.T) {
 	orders, other := shop("orders"), shop("other")
 	b.told("a new pod", b.record("shop/a", 0, status()), orders, other)
 	b.told("a heartbeat", b.record("shop/a", 10*time.Second, status()))
-	b.told("degraded", b.record("shop/a", 11*time.Second, status(func(s *wirev1.PodStatus) { s.Degraded = true })))
+	b.told("degraded", b.record("shop/a", 11*time.Second, status(func(s *wirev1.PodStatus) { s.Degraded = true })), orders, other)
+	b.told("no more", b.record("shop/a", 11*time.Second, status()), orders, other)
+	b.told("another reason", b.record("shop/a", 11*time.Second, status(func(s *wirev1.PodStatus) { s.Reasons = []string{"x"} })))
 	b.told("a new version of one policy", b.record("shop/a", 12*time.Second, status(func(s *wirev1.PodStatus) {
 		s.Policies[0].Version, s.Policies[0].Generation = 9, 2
 	})), orders)
@@ -104,11 +106,53 @@ func TestOldRecordsAreStaleAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.read(bus.Message{Key: []byte("shop/b"), Value: value, Appended: began().Add(time.Minute)}, 0); err != nil {
+	if _, err := b.read(bus.Message{Key: []byte("shop/b"), Value: value, Appended: began().Add(time.Minute)}, true, 0); err != nil {
 		t.Fatal(err)
 	}
 	if !b.isStale(b.pods["shop/a"], 0) || b.isStale(b.pods["shop/b"], 0) {
 		t.Error("a record of a minute ago must be stale, the newest one not")
+	}
+}
+
+// Before a record is heard as it is appended, ages are not known, and nobody counts as live; then all are.
+func TestUntilOneIsHeardNobodyIsLive(t *testing.T) {
+	b := tape{newBook(), t}
+	read := func(pod string, at time.Duration) {
+		t.Helper()
+		value, err := proto.Marshal(status(func(s *wirev1.PodStatus) { s.Pod = pod }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.read(bus.Message{Key: []byte(pod), Value: value, Appended: began().Add(at)}, false, time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("shop/long-gone", -time.Hour)
+	read("shop/lives", -time.Second)
+	if b.told("before one is heard", b.tick(2*time.Second)); !b.isStale(b.pods["shop/lives"], 2*time.Second) {
+		t.Error("a record of unknown age counts as fresh")
+	}
+	b.record("shop/a", 3*time.Second, status())
+	if !b.isStale(b.pods["shop/long-gone"], 3*time.Second) || b.isStale(b.pods["shop/lives"], 3*time.Second) {
+		t.Error("once one is heard, the ages of all are known")
+	}
+	b.told("what was silent before is no news", b.tick(4*time.Second))
+	b.told("31 s of silence", b.tick(30*time.Second), shop("orders"), shop("other"))
+}
+
+// Of whose end nobody told is dropped after an hour.
+func TestWhoIsLongSilentIsDropped(t *testing.T) {
+	b := tape{newBook(), t}
+	b.record("shop/a", 0, status())
+	b.record("shop/b", time.Minute, status(func(s *wirev1.PodStatus) { s.Pod = "shop/b" }))
+	at := time.Hour + time.Second
+	b.tick(at)
+	b.told("after an hour", b.expire(at), shop("orders"), shop("other"))
+	if b.pods["shop/a"] != nil || b.pods["shop/b"] == nil || b.applied != len(b.pods["shop/b"].policies) {
+		t.Errorf("pods %v with %d policies are left", b.pods, b.applied)
+	}
+	if b.clear(); len(b.pods)+len(b.byTarget)+b.applied != 0 || !b.clock.Known() {
+		t.Errorf("of a topic made anew there are pods %v", b.pods)
 	}
 }
 
@@ -136,7 +180,7 @@ func TestRecordsOfNoPodAreCounted(t *testing.T) {
 		{Key: []byte("shop/b"), Value: []byte{}},
 		{Value: []byte{}},
 	} {
-		if names, err := b.read(m, 0); err == nil || len(names) > 0 {
+		if names, err := b.read(m, true, 0); err == nil || len(names) > 0 {
 			t.Errorf("%q: told of %v, error %v", m.Key, names, err)
 		}
 	}
@@ -154,7 +198,7 @@ func TestTheMirrorIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.read(bus.Message{Key: []byte("shop/a"), Value: value, Appended: began()}, 0); err == nil || len(b.pods) != 0 {
+	if _, err := b.read(bus.Message{Key: []byte("shop/a"), Value: value, Appended: began()}, true, 0); err == nil || len(b.pods) != 0 {
 		t.Errorf("%d pods beyond the bound, error %v", len(b.pods), err)
 	}
 	b.applied = 0

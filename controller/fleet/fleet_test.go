@@ -42,6 +42,7 @@ func onEach(t *testing.T, f func(t *testing.T, k *kit)) {
 type kit struct {
 	t      *testing.T
 	client *bus.Client
+	topics bus.Topics
 	topic  string
 	writer *bus.Writer
 }
@@ -59,7 +60,7 @@ func newKit(t *testing.T, brokers ...string) *kit {
 	if _, err := client.Ensure(ctx, topics, false); err != nil {
 		t.Fatal(err)
 	}
-	k := &kit{t: t, client: client, topic: topics.Status, writer: bus.NewWriter(client, bus.WriterConfig{})}
+	k := &kit{t: t, client: client, topics: topics, topic: topics.Status, writer: bus.NewWriter(client, bus.WriterConfig{})}
 	t.Cleanup(k.writer.Close)
 	return k
 }
@@ -125,8 +126,15 @@ func TestFleetFollowsTheTopic(t *testing.T) {
 			t.Error("a fleet that reads nothing waits for nothing")
 		}
 		k.run(f)
-		if got := k.next(f); got[0].Name != "all" || f.Waiting() != "" {
+		if got := k.next(f); got[0].Name != "all" || !strings.Contains(f.Waiting(), "no sidecar has been heard") {
 			t.Errorf("first told of %v, waits for %q", got, f.Waiting())
+		}
+		if r, ok := f.Report("shop/a", "A", shop("orders")); !ok || !r.Stale {
+			t.Errorf("before anybody is heard: report %+v, %v", r, ok)
+		}
+		k.write("shop/a", status())
+		if got := k.next(f); got[0].Name != "all" || f.Waiting() != "" {
+			t.Errorf("once one is heard told of %v, waits for %q", got, f.Waiting())
 		}
 		r, ok := f.Report("shop/a", "A", shop("orders"))
 		if !ok || r.Version != 5 || r.Generation != 1 || r.Stale || r.Foreign || r.Former || !slices.Equal(r.Targets, []string{"shop/Service/orders"}) {
@@ -162,4 +170,43 @@ func TestFleetFollowsTheTopic(t *testing.T) {
 			t.Error("a pod that left has a report")
 		}
 	})
+}
+
+// Of a topic that is made anew nothing of the last one is left, and who says it again counts again.
+func TestATopicMadeAnewBeginsEmpty(t *testing.T) {
+	broker, err := embedded.StartKafka("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	k := newKit(t, broker.Addr())
+	k.write("shop/gone", status())
+	f := New(Config{Topic: k.topic, Fingerprint: key, Log: zap.NewNop(), Pause: time.Millisecond})
+	k.run(f)
+	k.write("shop/a", status())
+	k.eventually("it is heard", func() bool { return f.Waiting() == "" && len(f.Pods()) == 2 })
+
+	if err := broker.Cluster().DeleteTopic(k.topic); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.client.Ensure(t.Context(), k.topics, false); err != nil {
+		t.Fatal(err)
+	}
+	k.write("shop/a", status())
+	k.eventually("only who said it again is known", func() bool {
+		pods := f.Pods()
+		return len(pods) == 1 && pods[0].Name == "shop/a" && !pods[0].Stale
+	})
+	if w := f.Waiting(); !strings.Contains(w, "until a moment ago") {
+		t.Errorf("others have not had the time to say it: %q is waited for", w)
+	}
+}
+
+func (k *kit) eventually(what string, is func() bool) {
+	k.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			k.t.Fatalf("it never came that %s", what)
+		}
+	}
 }

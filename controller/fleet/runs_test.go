@@ -56,12 +56,13 @@ func TestFormerRuns(t *testing.T) {
 // record says nothing new.
 func TestAHeartbeatTakesBackThatARecordIsFormer(t *testing.T) {
 	f := New(Config{Topic: "weir.status", Fingerprint: key, Log: zap.NewNop()})
+	f.hearing.live = true
 	value, err := proto.Marshal(status())
 	if err != nil {
 		t.Fatal(err)
 	}
 	beat := func(at time.Duration) []types.NamespacedName {
-		names, err := f.read(bus.Message{Key: []byte("shop/a"), Value: value, Appended: began().Add(at)}, at)
+		names, err := f.record(bus.Message{Key: []byte("shop/a"), Value: value, Appended: began().Add(at)}, at)
 		if err != nil {
 			t.Fatal(err)
 		}

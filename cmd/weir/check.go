@@ -43,14 +43,15 @@ with what to do. Nothing is changed. What is not named is skipped, and so is wha
   warning   quotas hold, but something is not as it was meant, or will end badly
   failed    some quota is not enforced as its policy says, or something that weir needs is broken
 
-The exit code is 1 if anything failed, or with --strict if there is a warning. docs/check.md has each check, the fields of
+The exit code is 1 if anything failed, or with --strict if there is a warning or something that this user may not look
+at. docs/check.md has each check, the fields of
 --json, and the rights that are needed in Kafka, Redis and Kubernetes.`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVar(&c.json, "json", false, "print the findings as JSON")
-	f.BoolVar(&c.strict, "strict", false, "end with exit code 1 for warnings too")
+	f.BoolVar(&c.strict, "strict", false, "end with exit code 1 for warnings too, and for what this user may not look at")
 	f.DurationVar(&c.each, "timeout", defaultCheckTimeout, "how long each check may take")
 	configured := cli.Configure(cmd, config.DefaultCheck())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -65,7 +65,7 @@ func TestCheckJSONHasStableFields(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.out), &got); err != nil || o.code != 1 {
 		t.Fatalf("%v: %+v", err, o)
 	}
-	for _, name := range []string{"version", "result", "failed", "warnings", "skipped", "ok", "findings"} {
+	for _, name := range []string{"version", "result", "failed", "warnings", "skipped", "denied", "ok", "findings"} {
 		if _, ok := got[name]; !ok {
 			t.Errorf("%s is missing", name)
 		}

@@ -138,3 +138,16 @@ func (r Rule) creation() *sarama.AclCreation {
 	}
 	return out
 }
+
+// TopicError is why one of several topics could not be asked about: what lacks where Err is a refusal.
+type TopicError struct {
+	Topic string
+	Right Right // Describe or DescribeConfigs
+	Err   error
+}
+
+// Error implements error.
+func (e *TopicError) Error() string { return fmt.Sprintf("%v topic %s: %v", e.Right, e.Topic, e.Err) }
+
+// Unwrap is Err.
+func (e *TopicError) Unwrap() error { return e.Err }

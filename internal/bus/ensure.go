@@ -52,7 +52,8 @@ func with(m map[string]string, key, value string) map[string]string {
 // Ensure makes the topics that are missing and sets the settings that differ; with dryRun it changes
 // nothing. It returns all differences, each with whether it was put right: what only a person can
 // change (fewer or more partitions, which would move counters) is Manual and left as it is. On an
-// error the changes made so far are returned with it. It returns once the brokers show what was changed,
+// error the changes made so far are returned with it; with dryRun a topic that this user may not look at
+// (TopicError) keeps it from none of the others. It returns once the brokers show what was changed,
 // so that what comes next finds it.
 func (c *Client) Ensure(ctx context.Context, t Topics, dryRun bool) ([]Change, error) {
 	t = t.WithDefaults()
@@ -116,14 +117,18 @@ func (c *Client) shown(ctx context.Context, t Topics) error {
 func (c *Client) ensure(ctx context.Context, t Topics, dryRun bool) ([]Change, error) {
 	var out []Change
 	err := c.admin(ctx, func(a sarama.ClusterAdmin) error {
+		var refused []error
 		for _, s := range t.specs() {
 			changes, err := ensureTopic(a, s, t.Replication, dryRun)
 			out = append(out, changes...)
-			if err != nil {
+			switch {
+			case err != nil && dryRun && errors.Is(err, sarama.ErrTopicAuthorizationFailed):
+				refused = append(refused, err) // the others may be looked at
+			case err != nil:
 				return err
 			}
 		}
-		return nil
+		return errors.Join(refused...)
 	})
 	for _, s := range t.specs() {
 		c.forget(s.name)
@@ -155,13 +160,13 @@ func (c *Client) admin(ctx context.Context, f func(sarama.ClusterAdmin) error) e
 func ensureTopic(a sarama.ClusterAdmin, s spec, replication int16, dryRun bool) ([]Change, error) {
 	have, err := a.DescribeTopics([]string{s.name})
 	if err != nil {
-		return nil, fmt.Errorf("describe topic %s: %w", s.name, err)
+		return nil, &TopicError{s.name, Describe, err}
 	}
 	if len(have) == 0 || have[0].Err == sarama.ErrUnknownTopicOrPartition {
 		return createTopic(a, s, replication, dryRun)
 	}
 	if have[0].Err != sarama.ErrNoError {
-		return nil, fmt.Errorf("describe topic %s: %w", s.name, have[0].Err)
+		return nil, &TopicError{s.name, Describe, have[0].Err}
 	}
 	var out []Change
 	if n := len(have[0].Partitions); n != int(s.partitions) {
@@ -196,7 +201,7 @@ func createTopic(a sarama.ClusterAdmin, s spec, replication int16, dryRun bool) 
 func alterTopic(a sarama.ClusterAdmin, s spec, dryRun bool) ([]Change, error) {
 	have, err := describe(a, s.name, slices.Sorted(maps.Keys(s.settings)))
 	if err != nil {
-		return nil, fmt.Errorf("read the settings of topic %s: %w", s.name, err)
+		return nil, &TopicError{s.name, DescribeConfigs, err}
 	}
 	var out []Change
 	alter := map[string]sarama.IncrementalAlterConfigsEntry{}

@@ -64,6 +64,7 @@ func TestResultIsTheWorstLevel(t *testing.T) {
 		"nothing":       {nil, OK, false, false},
 		"in order":      {[]Finding{Okay("a"), Okay("b")}, OK, false, false},
 		"skipped is no": {[]Finding{Okay("a"), Skip("", "b")}, OK, false, false},
+		"may not look":  {[]Finding{Okay("a"), Deny("", "b")}, OK, false, true},
 		"warning":       {[]Finding{Warn("", "a"), Skip("", "b")}, Warning, false, true},
 		"failed":        {[]Finding{Fail("", "a"), Warn("", "b"), Okay("c")}, Failed, true, true},
 	} {
@@ -87,6 +88,18 @@ func TestChecksRunInOrderEachWithItsOwnTime(t *testing.T) {
 	cancel()
 	if r := Run(ended, []Named{{"never", one(Okay("x"))}}, time.Minute); r.Findings[0].Level != Skipped {
 		t.Errorf("after an interrupt: %+v", r.Findings)
+	}
+}
+
+// A right that lacks is told from what is not there, in the last line and by --strict.
+func TestWhatMayNotBeReadIsCounted(t *testing.T) {
+	r := report(Named{"x", one(Okay("a"), Skip("", "not installed"), Deny("grant it", "may not"))})
+	lines := r.Lines(0)
+	if last := lines[len(lines)-1]; last != "1 ok, 2 skipped (1 for lack of rights)" {
+		t.Errorf("%q", last)
+	}
+	if err := r.Err(true); err == nil || !strings.Contains(err.Error(), "1 not looked at for lack of rights") {
+		t.Errorf("strictly: %v", err)
 	}
 }
 

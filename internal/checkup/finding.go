@@ -30,6 +30,8 @@ type Finding struct {
 	Text string `json:"finding"`
 	// Fix says what to do; "" where there is nothing to do.
 	Fix string `json:"fix,omitempty"`
+	// Denied: it is there, or may be, and this user has no right to look at it. Its level is Skipped.
+	Denied bool `json:"denied,omitempty"`
 }
 
 // Okay is a finding that something is in order.
@@ -40,6 +42,13 @@ func Okay(format string, args ...any) Finding {
 // Skip is a finding that something was not looked at, and what would have to be done to look at it.
 func Skip(fix, format string, args ...any) Finding {
 	return Finding{Level: Skipped, Text: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+// Deny is a finding that something was not looked at for lack of a right, and how that is given.
+func Deny(fix, format string, args ...any) Finding {
+	f := Skip(fix, format, args...)
+	f.Denied = true
+	return f
 }
 
 // Warn is a finding that asks for attention.

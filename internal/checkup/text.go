@@ -42,7 +42,10 @@ func (r *Report) summary() string {
 	if r.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", r.Failed))
 	}
-	if r.Skipped > 0 {
+	switch {
+	case r.Denied > 0:
+		parts = append(parts, fmt.Sprintf("%d skipped (%d for lack of rights)", r.Skipped, r.Denied))
+	case r.Skipped > 0:
 		parts = append(parts, fmt.Sprintf("%d skipped", r.Skipped))
 	}
 	return strings.Join(parts, ", ")

@@ -448,7 +448,7 @@ func TestWithoutRightsAllIsSkipped(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", nil)
 	})
 	r := w.check()
-	if r.Result != checkup.OK || r.OK != 1 || !found(r, "kubernetes.definition", checkup.Skipped, "this user may not get customresourcedefinitions.apiextensions.k8s.io") ||
+	if r.Result != checkup.OK || r.OK != 1 || r.Denied != r.Skipped || r.Err(true) == nil || !found(r, "kubernetes.definition", checkup.Skipped, "this user may not get customresourcedefinitions.apiextensions.k8s.io") ||
 		!found(r, "kubernetes.controller", checkup.Skipped, "may not get deployments.apps in namespace weir-system") {
 		t.Error(text(r))
 	}

@@ -94,7 +94,7 @@ func cannot(verb string, of kind, namespace string, err error) []checkup.Finding
 		where = " in namespace " + namespace
 	}
 	if apierrors.IsForbidden(err) {
-		return []checkup.Finding{checkup.Skip("grant it, if it is to be looked at; docs/check.md has all rights that weir check needs", "this user may not %s %s%s", verb, what, where)}
+		return []checkup.Finding{checkup.Deny("grant it, if it is to be looked at; docs/check.md has all rights that weir check needs", "this user may not %s %s%s", verb, what, where)}
 	}
 	return []checkup.Finding{checkup.Fail("run again with a longer --timeout; then look at kube-apiserver", "%s %s%s: %v", verb, what, where, err)}
 }

@@ -107,11 +107,15 @@ func judgeLease(l *coordinationv1.Lease, now time.Time) []checkup.Finding {
 // versions is the check kubernetes.versions.
 func (c *Checks) versions(ctx context.Context) []checkup.Finding {
 	d, err := object[appsv1.Deployment](ctx, c.kubernetes, deployments(), c.cfg.Namespace, controllerName)
-	if err != nil {
+	if apierrors.IsForbidden(err) {
+		return cannot("get", deployments(), c.cfg.Namespace, err)
+	} else if err != nil {
 		return []checkup.Finding{checkup.Skip("", "the Deployment %s could not be read", controllerName)}
 	}
 	s, err := object[appsv1.StatefulSet](ctx, c.kubernetes, statefulSets(), c.cfg.Namespace, aggregatorName)
-	if err != nil {
+	if apierrors.IsForbidden(err) {
+		return cannot("get", statefulSets(), c.cfg.Namespace, err)
+	} else if err != nil {
 		return []checkup.Finding{checkup.Skip("", "the StatefulSet %s could not be read", aggregatorName)}
 	}
 	return judgeVersions(tag(d.Spec.Template.Spec, controllerName), tag(s.Spec.Template.Spec, aggregatorName), c.cfg.Version)

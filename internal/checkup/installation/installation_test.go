@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -310,34 +311,103 @@ func TestNoOwnerEver(t *testing.T) {
 	}
 }
 
-// A user without rights gets the command that grants each, and no failure.
+// secured is an installation whose broker wants users with rights; as is the configuration of one of them.
+func secured(t *testing.T, rights ...kfake.ACL) (w *world, as func(user string) bus.Config, root *bus.Client) {
+	t.Helper()
+	w = newWorld(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "p"), kfake.User("PLAIN", "weir-check", "p", rights...))
+	as = func(user string) bus.Config {
+		return bus.Config{Brokers: []string{w.kafka.Addr()}, SASL: bus.SASL{Mechanism: "PLAIN", Username: user, PasswordFile: w.file("p")}}
+	}
+	root, err := bus.Dial(t.Context(), as("root"), nopLog())
+	w.must(err)
+	_, err = root.Ensure(t.Context(), bus.Topics{Partitions: partitions}, false)
+	w.must(err)
+	return w, as, root
+}
+
+// A user without rights gets the command that grants each, for the topic that it lacks, and no failure: but with
+// --strict what nobody could look at is not in order.
 func TestRightsThatAreMissingAreNamedWithTheCommand(t *testing.T) {
 	allow := func(topic string, op kmsg.ACLOperation) kfake.ACL {
 		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
 	}
-	w := newWorld(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "r"),
-		kfake.User("PLAIN", "weir-check", "p", allow("weir.policies", kmsg.ACLOperationRead), allow("weir.usage", kmsg.ACLOperationDescribe),
-			allow("weir.decisions", kmsg.ACLOperationDescribe)))
-	as := func(user, password string) bus.Config {
-		return bus.Config{Brokers: []string{w.kafka.Addr()}, SASL: bus.SASL{Mechanism: "PLAIN", Username: user, PasswordFile: w.file(password)}}
-	}
-	root, err := bus.Dial(t.Context(), as("root", "r"), nopLog())
-	w.must(err)
-	_, err = root.Ensure(t.Context(), bus.Topics{Partitions: partitions}, false)
-	w.must(err)
+	w, as, _ := secured(t, allow("weir.policies", kmsg.ACLOperationRead), allow("weir.usage", kmsg.ACLOperationDescribe), allow("weir.usage", kmsg.ACLOperationDescribeConfigs),
+		allow("weir.decisions", kmsg.ACLOperationDescribe))
 	cfg := w.config()
-	cfg.Kafka = as("weir-check", "p")
+	cfg.Kafka = as("weir-check")
 	r := check(t, cfg)
-	for name, want := range map[string]string{
-		"kafka.topics": "--operation DescribeConfigs --topic weir.usage", "owners": "--operation Read --topic weir.decisions",
-		"sidecars.live": "--operation Read --topic weir.status",
+	for _, want := range []struct{ check, text, fix string }{
+		{"kafka.topics", "may not DescribeConfigs topic weir.decisions", "--operation DescribeConfigs --topic weir.decisions"},
+		{"kafka.topics", "may not DescribeConfigs topic weir.policies", "--operation DescribeConfigs --topic weir.policies"},
+		{"kafka.topics", "may not Describe topic weir.status", "--operation Describe --topic weir.status"},
+		{"owners", "may not Read topic weir.decisions", "--operation Read --topic weir.decisions"},
+		{"sidecars.live", "may not Read topic weir.status", "--operation Read --topic weir.status"},
 	} {
-		f, ok := found(r, name, checkup.Skipped)
-		if !ok || !strings.Contains(f.Fix, want) || !strings.Contains(f.Fix, "--allow-principal User:weir-check") {
-			t.Errorf("%s: want %q:\n%s", name, want, text(r))
+		i := slices.IndexFunc(r.Findings, func(f checkup.Finding) bool {
+			return f.Check == want.check && f.Denied && strings.Contains(f.Text, want.text) && strings.Contains(f.Fix, want.fix)
+		})
+		if i < 0 {
+			t.Errorf("want %+v:\n%s", want, text(r))
+		} else if fix := r.Findings[i].Fix; !strings.Contains(fix, "--allow-principal User:weir-check") || !strings.Contains(fix, "--command-config") || !strings.Contains(fix, "--acl-check User:weir-check") {
+			t.Errorf("fix %q", fix)
 		}
+	}
+	if strings.Contains(text(r), "topic weir.usage") {
+		t.Errorf("nothing of weir.usage is lacking:\n%s", text(r))
 	}
 	if strings.Contains(text(r), "password") {
 		t.Error("something of the password is printed")
+	}
+	if r.Err(true) == nil {
+		t.Error("--strict passes what it could not look at")
+	}
+}
+
+// The one topic that may not be described is the one that is named, whatever check meets it first.
+func TestTheRefusedTopicIsNamed(t *testing.T) {
+	w, as, root := secured(t)
+	_, err := root.EnsureACLs(t.Context(), bus.Topics{}, bus.Principals{Sidecar: "User:weir-check"}, false) // decisions and usage, described alone
+	w.must(err)
+	cfg := w.config()
+	cfg.Kafka = as("weir-check")
+	if r := check(t, cfg); !strings.Contains(text(r), "may not DescribeConfigs topic weir.usage") || strings.Contains(text(r), "may not Describe topic weir.usage") {
+		t.Errorf("%s", text(r))
+	}
+	w2, as2, _ := secured(t, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "weir.usage", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true})
+	cfg = w2.config()
+	cfg.Kafka = as2("weir-check")
+	r := check(t, cfg)
+	for _, name := range []string{"kafka.topics", "owners"} {
+		if f, ok := found(r, name, checkup.Skipped); !ok || f.Text != "this user may not Describe topic weir.decisions" {
+			t.Errorf("%s: %+v\n%s", name, f, text(r))
+		}
+	}
+}
+
+// What topics ensure --acls gives weir check is all that it needs.
+func TestTheDocumentedRightsAreEnough(t *testing.T) {
+	w, as, root := secured(t)
+	_, err := root.EnsureACLs(t.Context(), bus.Topics{}, bus.Principals{Check: "User:weir-check"}, false)
+	w.must(err)
+	cfg := w.config()
+	cfg.Kafka = as("weir-check")
+	if r := check(t, cfg); r.Denied > 0 || !strings.Contains(text(r), "the four topics exist") {
+		t.Errorf("%s", text(r))
+	}
+}
+
+// A number of partitions that was mistyped is put back; only a topic that was made wrong is made anew, which loses counts.
+func TestAMistypedNumberOfPartitionsIsPutBack(t *testing.T) {
+	w := newWorld(t).begin()
+	w.says(goodRedis)
+	cfg := w.config()
+	cfg.Topics.Partitions = 8
+	f, ok := found(check(t, cfg), "kafka.topics", checkup.Failed)
+	if !ok || !strings.HasPrefix(f.Fix, "set topics.partitions back to 2,") {
+		t.Errorf("%+v", f)
+	}
+	w.install(func(i *wirev1.Installation) { i.Partitions = 8 }) // it began with 8: not the number is wrong but the topic
+	if f, ok = found(check(t, cfg), "kafka.topics", checkup.Failed); !ok || !strings.HasPrefix(f.Fix, "make the topic anew with 8 partitions") {
+		t.Errorf("%+v", f)
 	}
 }

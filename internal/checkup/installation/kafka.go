@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -59,14 +60,36 @@ func (k *kafka) close() {
 // names are the topics' names.
 func (k *kafka) names() bus.Topics { return k.cfg.Topics.WithDefaults() }
 
-// cannot is the finding of a check that lacks a fact: topic could not be used for operation.
+// The rights of Kafka that checks need, as kafka-acls.sh names them.
+const (
+	mayRead     = "Read"
+	mayDescribe = "Describe"
+	mayConfigs  = "DescribeConfigs"
+)
+
+// cannot is the finding of a check that lacks a fact: topic could not be used for operation, unless the error itself
+// names another.
 func (k *kafka) cannot(topic, operation string, err error) []checkup.Finding {
+	if several, ok := err.(interface{ Unwrap() []error }); ok && refused(err) {
+		var out []checkup.Finding
+		for _, one := range several.Unwrap() {
+			out = append(out, k.cannot(topic, operation, one)...)
+		}
+		return out
+	}
+	var of *bus.TopicError
+	if errors.As(err, &of) {
+		topic, operation = of.Topic, mayDescribe
+		if of.Right == bus.DescribeConfigs {
+			operation = mayConfigs
+		}
+	}
 	switch {
 	case k.client.err != nil:
 		return []checkup.Finding{checkup.Skip("", "Kafka does not answer")}
 	case refused(err):
-		return []checkup.Finding{checkup.Skip(k.grant(topic, operation), "this user may not %s topic %s", operation, topic)}
-	case errors.Is(err, bus.ErrNoTopic) && k.metadata.fact != nil && k.metadata.fact.settings == nil: // kafka.topics has said it
+		return []checkup.Finding{checkup.Deny(k.grant(topic, operation), "this user may not %s topic %s", operation, topic)}
+	case errors.Is(err, bus.ErrNoTopic) && k.toldMissing(topic):
 		return []checkup.Finding{checkup.Skip("", "topic %s does not exist", topic)}
 	case errors.Is(err, bus.ErrNoTopic):
 		return []checkup.Finding{checkup.Fail(ensureTopics, "topic %s does not exist", topic)}
@@ -74,21 +97,30 @@ func (k *kafka) cannot(topic, operation string, err error) []checkup.Finding {
 	return []checkup.Finding{checkup.Fail(lookAtBrokers, "topic %s: %v", topic, err)}
 }
 
+// toldMissing reports whether kafka.topics has said that a topic does not exist.
+func (k *kafka) toldMissing(topic string) bool {
+	return k.metadata.fact != nil && slices.ContainsFunc(k.metadata.fact.changes, func(c bus.Change) bool { return c.Topic == topic && c.Setting == "topic" })
+}
+
 // grant is the command that gives this user a right; "" where it was shown already.
 func (k *kafka) grant(topic, operation string) string {
-	if right := operation + " " + topic; k.granted[right] {
+	right := operation + " " + topic
+	if k.granted[right] {
 		return ""
-	} else if k.granted == nil {
-		k.granted = map[string]bool{right: true}
-	} else {
-		k.granted[right] = true
 	}
-	who := k.cfg.Kafka.SASL.Username
+	if k.granted == nil {
+		k.granted = map[string]bool{}
+	}
+	k.granted[right] = true
+	who, login := k.cfg.Kafka.SASL.Username, ""
 	if who == "" {
 		who = "NAME"
 	}
-	return fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --operation %s --topic %s; docs/check.md has all rights that weir check needs",
-		strings.Join(k.cfg.Kafka.Brokers, ","), who, operation, topic)
+	if k.cfg.Kafka.SASL.Mechanism != "" || k.cfg.Kafka.TLS.Enabled {
+		login = " --command-config ADMIN.properties"
+	}
+	return fmt.Sprintf("kafka-acls.sh --bootstrap-server %s%s --add --allow-principal User:%s --operation %s --topic %s; or all of docs/check.md at once: weir-aggregator topics ensure --acls --acl-check User:%s",
+		strings.Join(k.cfg.Kafka.Brokers, ","), login, who, operation, topic, who)
 }
 
 // refused reports whether Kafka said that this user may not: its error for a topic, a group or the cluster.
@@ -141,7 +173,7 @@ func (k *kafka) topicsFacts(ctx context.Context) (*metadata, error) {
 				*t.id, err = client.TopicID(ctx, t.name)
 			}
 			if err != nil && !errors.Is(err, bus.ErrNoTopic) {
-				return nil, fmt.Errorf("topic %s: %w", t.name, err)
+				return nil, &bus.TopicError{Topic: t.name, Right: bus.Describe, Err: err}
 			}
 		}
 		m.changes, m.settings = client.Check(ctx, k.wanted(ctx, m))

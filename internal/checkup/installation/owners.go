@@ -79,7 +79,7 @@ func (o *ownerFacts) enough() bool {
 func (c *Checks) owners(ctx context.Context) []checkup.Finding {
 	o, err := c.kafka.ownerFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Decisions, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Decisions, mayRead, err)
 	}
 	fingerprint, _ := c.Fingerprint(ctx)
 	return judgeOwners(o, fingerprint)

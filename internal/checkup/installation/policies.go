@@ -82,7 +82,7 @@ func orElse(s, fallback string) string {
 func (c *Checks) valid(ctx context.Context) []checkup.Finding {
 	p, err := c.kafka.policyFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Policies, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Policies, mayRead, err)
 	}
 	f, err := c.kafka.fleet(ctx)
 	if err != nil {
@@ -139,11 +139,11 @@ func refusals(f *fleet) []checkup.Finding {
 func (c *Checks) inForce(ctx context.Context) []checkup.Finding {
 	p, err := c.kafka.policyFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Policies, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Policies, mayRead, err)
 	}
 	f, err := c.kafka.fleet(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Status, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Status, mayRead, err)
 	}
 	return judgeInForce(p.set, f)
 }

@@ -17,11 +17,11 @@ const sameKey = "give every program the same identityKeyFile: one Secret for all
 func (c *Checks) installation(ctx context.Context) []checkup.Finding {
 	p, err := c.kafka.policyFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Policies, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Policies, mayRead, err)
 	}
 	m, err := c.kafka.topicsFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Usage, "Describe", err)
+		return c.kafka.cannot(c.kafka.names().Usage, mayDescribe, err)
 	}
 	fingerprint, err := c.fingerprint()
 	if err != nil {

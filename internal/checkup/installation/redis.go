@@ -109,7 +109,7 @@ func (c *Checks) redisSettings(ctx context.Context) []checkup.Finding {
 	nodes, err := c.redis.inspect(ctx)
 	switch {
 	case mayNot(err):
-		return []checkup.Finding{checkup.Skip("give the user of redis.username +info, or see to it by hand: "+byHand, "this user may not ask Redis for its settings")}
+		return []checkup.Finding{checkup.Deny("give the user of redis.username +info, or see to it by hand: "+byHand, "this user may not ask Redis for its settings")}
 	case err != nil:
 		return []checkup.Finding{checkup.Skip("", "Redis does not answer")}
 	}

@@ -87,7 +87,7 @@ func (k *kafka) now(ctx context.Context, appended map[string]time.Time) time.Tim
 func (c *Checks) sidecars(ctx context.Context) []checkup.Finding {
 	f, err := c.kafka.fleet(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Status, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Status, mayRead, err)
 	}
 	fingerprint, known := c.Fingerprint(ctx)
 	if !known {
@@ -172,7 +172,7 @@ func naming(pods []*pod, is func(*pod) bool) []string {
 func (c *Checks) versions(ctx context.Context) []checkup.Finding {
 	f, err := c.kafka.fleet(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Status, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Status, mayRead, err)
 	}
 	return judgeVersions(f, c.cfg.Version)
 }
@@ -215,11 +215,11 @@ func judgeVersionsAmong(by map[string][]string) []checkup.Finding {
 func (c *Checks) withoutPolicy(ctx context.Context) []checkup.Finding {
 	f, err := c.kafka.fleet(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Status, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Status, mayRead, err)
 	}
 	p, err := c.kafka.policyFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Policies, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Policies, mayRead, err)
 	}
 	return judgeWithoutPolicy(f, p.set)
 }

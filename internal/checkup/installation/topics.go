@@ -2,6 +2,7 @@ package installation
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -13,28 +14,55 @@ import (
 func (c *Checks) topics(ctx context.Context) []checkup.Finding {
 	m, err := c.kafka.topicsFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Usage, "Describe", err)
+		return c.kafka.cannot(c.kafka.names().Usage, mayDescribe, err)
 	}
+	out := judgeTopics(m.changes, began{c.kafka.names(), c.recorded(ctx), c.cfg.Topics.Partitions > 0})
 	if m.settings != nil {
-		return c.kafka.cannot(c.kafka.names().Usage, "DescribeConfigs", m.settings)
+		return append(out, c.kafka.cannot(c.kafka.names().Usage, mayConfigs, m.settings)...)
 	}
-	return judgeTopics(m.changes)
+	return checkup.OrOkay(out, "the four topics exist with the settings that they should have")
 }
 
-func judgeTopics(changes []bus.Change) []checkup.Finding {
+// recorded is the number of partitions that the installation began with; "" where that is not known.
+func (c *Checks) recorded(ctx context.Context) string {
+	if p, err := c.kafka.policyFacts(ctx); err == nil && p.installation != nil {
+		return strconv.Itoa(int(p.installation.Partitions))
+	}
+	return ""
+}
+
+// began is what is known of the number of partitions.
+type began struct {
+	names    bus.Topics
+	recorded string // that the installation began with, "" where that is not known
+	asked    bool   // topics.partitions says a number
+}
+
+func judgeTopics(changes []bus.Change, b began) []checkup.Finding {
 	var out []checkup.Finding
 	for _, c := range changes {
 		switch {
 		case c.Setting == "retention.ms" && longer(c.Have, c.Want):
 		case c.Setting == "partitions":
-			out = append(out, checkup.Fail("make the topic anew with so many partitions, or begin a new installation: a counter's total is kept by its partition", "%v", c))
+			out = append(out, checkup.Fail(b.mend(c), "%v", c))
 		case c.Setting == "topic", harmful(c.Setting):
 			out = append(out, checkup.Fail(ensureTopics, "%v", c))
 		default:
 			out = append(out, checkup.Warn(ensureTopics, "%v", c))
 		}
 	}
-	return checkup.OrOkay(out, "the four topics exist with the settings that they should have")
+	return out
+}
+
+// mend says what to do about another number of partitions. A topic made anew loses what is counted, so a
+// number that was only mistyped comes first.
+func (b began) mend(c bus.Change) string {
+	anew := fmt.Sprintf("make the topic anew with %s partitions while no aggregator and no sidecar runs: what is counted by then is lost", c.Want)
+	settable := c.Topic == b.names.Usage || c.Topic == b.names.Decisions
+	if !b.asked || !settable || b.recorded != "" && b.recorded != c.Have {
+		return anew
+	}
+	return fmt.Sprintf("set topics.partitions back to %s, here and for the aggregators: nothing is lost. Only if the topic was made with a wrong number: %s", c.Have, anew)
 }
 
 // harmful settings lose counts or policies, or set their times wrong; others cost disk or time.
@@ -58,14 +86,14 @@ const hour = time.Hour
 func (c *Checks) retention(ctx context.Context) []checkup.Finding {
 	p, err := c.kafka.policyFacts(ctx)
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Policies, "Read", err)
+		return c.kafka.cannot(c.kafka.names().Policies, mayRead, err)
 	}
 	m, err := c.kafka.topicsFacts(ctx)
 	if err == nil {
 		err = m.settings
 	}
 	if err != nil {
-		return c.kafka.cannot(c.kafka.names().Usage, "DescribeConfigs", err)
+		return c.kafka.cannot(c.kafka.names().Usage, mayConfigs, err)
 	}
 	return judgeRetention(c.kafka.names().Usage, retentionOf(c.kafka.names(), m.changes), needsOf(p.set))
 }

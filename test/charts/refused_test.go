@@ -45,6 +45,7 @@ func TestValuesAreRefused(t *testing.T) {
 		"monitoring: {prometheusRule: {disabled: [WeirKafkaaway]}}": {"there is no alert WeirKafkaaway", "WeirAggregatorsDown"},
 		"commonLabels: {app.kubernetes.io/name: other}":             {"commonLabels: app.kubernetes.io/name is the chart's own"},
 		"aggregator: {podLabels: {app.kubernetes.io/component: x}}": {"aggregator.podLabels: app.kubernetes.io/component is the chart's own"},
+		"kafka: {secret: s, sasl: {mechanism: PLAIN, username: u}, clients: {check: {username: c}}}\ntopics: {acls: {enabled: true}}":   {"topics.acls.check: the rights would be User:weir-check's, and it logs in as c"},
 		"kafka: {secret: s, sasl: {mechanism: PLAIN, username: u}}\ntopics: {acls: {enabled: true, sidecar: 'User:u', controller: ''}}": {"topics.acls.aggregator: the rights would be User:weir-aggregator's, and it logs in as u", "Set it to User:u"},
 	} {
 		v := map[string]any{}

@@ -62,8 +62,9 @@ What no schema can say: settings that need one another. Each line names the valu
 {{- $wrong := list -}}
 {{- $acls := .Values.topics.acls -}}
 {{- if and .Values.topics.ensure $acls.enabled .Values.kafka.sasl.mechanism -}}
-{{- range $name := list "aggregator" "controller" "sidecar" -}}
+{{- range $name := list "aggregator" "controller" "sidecar" "check" -}}
 {{- $user := (include "weir.kafkaClient" (dict "root" $ "client" $name) | fromYaml).username -}}
+{{- if eq $name "check" }}{{ $user = $.Values.kafka.clients.check.username }}{{ end -}}
 {{- $principal := get $acls $name -}}
 {{- if and $user $principal (ne $principal (printf "User:%s" $user)) -}}
 {{- $wrong = append $wrong (printf "topics.acls.%s: the rights would be %s's, and it logs in as %s. Set it to User:%s, or kafka.clients.%s.username." $name $principal $user $user $name) -}}

@@ -69,6 +69,8 @@ type picture struct {
 	total int
 	names [causes][]string
 	why   string // why the first pod refuses the newest version
+	// degraded are those that enforce it as far as they can by themselves.
+	degraded []string
 	// kept is how many pods that were heard have the topic's newest version in force, whichever generation it is of.
 	kept   int
 	oldest int64
@@ -81,8 +83,11 @@ func (f *Facts) look(before *kube.QuotaPolicyStatus) picture {
 		v.total++
 		c := f.judge(&p)
 		v.names[c] = append(v.names[c], p.Name)
-		if c == refused && v.why == "" {
+		switch {
+		case c == refused && v.why == "":
 			v.why = p.Report.Error
+		case c == enforces && p.Report.Degraded:
+			v.degraded = append(v.degraded, p.Name)
 		}
 		if p.Sidecar && !p.Down && p.fresh() && !p.Report.Foreign && f.has(&p) {
 			v.kept++

@@ -32,7 +32,7 @@ func flawsOfPods() []func(*Pod) {
 		report(func(r *fleet.Report) { r.Generation = 0 }), report(func(r *fleet.Report) { r.Generation = 3 }),
 		report(func(r *fleet.Report) { r.Generation = 5 }), report(func(r *fleet.Report) { r.Targets = nil }),
 		report(func(r *fleet.Report) { r.Stale = true }), report(func(r *fleet.Report) { r.Former = true }),
-		report(func(r *fleet.Report) { r.Foreign = true }),
+		report(func(r *fleet.Report) { r.Foreign = true }), report(func(r *fleet.Report) { r.Degraded = true }),
 	}
 }
 

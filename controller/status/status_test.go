@@ -49,17 +49,18 @@ func pod(name string, change ...func(*Pod)) Pod {
 	return p
 }
 
-func without(p *Pod)   { p.Sidecar, p.Report = false, nil }
-func isDown(p *Pod)    { p.Down = true }
-func isGoing(p *Pod)   { p.Leaving = true }
-func isWaiting(p *Pod) { p.Waiting = true }
-func unheardOf(p *Pod) { p.Report = nil }
-func isStale(p *Pod)   { p.Report.Stale = true }
-func isFormer(p *Pod)  { p.Report.Former = true }
-func isForeign(p *Pod) { p.Report.Foreign = true }
-func isAnother(p *Pod) { p.Report.Targets = []string{"shop/Deployment/orders"} }
-func lags(p *Pod)      { p.Report.Version, p.Report.Seen, p.Report.Generation = 30, 30, 3 }
-func hasNone(p *Pod)   { p.Report.Version, p.Report.Seen, p.Report.Generation = -1, -1, 0 }
+func without(p *Pod)    { p.Sidecar, p.Report = false, nil }
+func isDown(p *Pod)     { p.Down = true }
+func isGoing(p *Pod)    { p.Leaving = true }
+func isWaiting(p *Pod)  { p.Waiting = true }
+func unheardOf(p *Pod)  { p.Report = nil }
+func isStale(p *Pod)    { p.Report.Stale = true }
+func isFormer(p *Pod)   { p.Report.Former = true }
+func isDegraded(p *Pod) { p.Report.Degraded = true }
+func isForeign(p *Pod)  { p.Report.Foreign = true }
+func isAnother(p *Pod)  { p.Report.Targets = []string{"shop/Deployment/orders"} }
+func lags(p *Pod)       { p.Report.Version, p.Report.Seen, p.Report.Generation = 30, 30, 3 }
+func hasNone(p *Pod)    { p.Report.Version, p.Report.Seen, p.Report.Generation = -1, -1, 0 }
 func refuses(p *Pod) {
 	lags(p)
 	p.Report.Seen, p.Report.Error = 40, "schema version 2, this program knows 1"
@@ -111,6 +112,9 @@ func TestStatus(t *testing.T) {
 		{"a pod counts for other targets", facts(pod("a"), pod("b", isAnother)), "T Accepted", "F PartiallyProgrammed", "1/2", 4, "b: the sidecar counts for other targets"},
 		{"a pod has the version of a topic that is no more", facts(pod("a"), pod("b", func(p *Pod) { p.Report.Generation = 9 })), "T Accepted", "F PartiallyProgrammed", "1/2", 4, "b: an older version"},
 
+		{"a pod enforces it without the others", facts(pod("a"), pod("b", isDegraded)), "T Accepted", "T Programmed", "2/2", 4, "generation 4 is enforced in all of 2 pods; degraded in 1 of 2 pods, perhaps"},
+		{"many do", facts(pod("a", isDegraded), pod("b", isDegraded), pod("c", isDegraded), pod("d", isDegraded), pod("e", lags)), "T Accepted", "F PartiallyProgrammed", "4/5", 3, "says why): a, b, c and 1 more; e: an older version is in force"},
+		{"one that lags is degraded, too", facts(pod("a"), pod("b", each(lags, isDegraded))), "T Accepted", "F PartiallyProgrammed", "1/2", 3, "enforced in 1 of 2 pods; b: an older version is in force"},
 		{"a pod is going", facts(pod("a"), pod("b", each(lags, isGoing))), "T Accepted", "T Programmed", "1/1", 4, "all of 1 pod"},
 		{"a pod has not started", facts(pod("a"), pod("b", each(without, isWaiting))), "T Accepted", "T Programmed", "1/1", 4, ""},
 		{"a pod's sidecar reports before the kubelet does", facts(pod("a"), pod("b", each(lags, isWaiting))), "T Accepted", "F PartiallyProgrammed", "1/2", 3, "b:"},

@@ -77,6 +77,10 @@ func (f *Facts) progress(v *picture) string {
 	default:
 		parts = append(parts, f.reached(v))
 	}
+	if n := len(v.degraded); n > 0 {
+		parts = append(parts, fmt.Sprintf("degraded in %s, perhaps to the pod's own share or the failure mode (the sidecar's /readyz says why): %s",
+			of(n, v.enforcing()), list(v.degraded)))
+	}
 	parts = append(parts, v.reasons(f.published())...)
 	if f.Deaf != "" && v.hidden() > 0 {
 		parts = append(parts, "sidecars cannot be heard now: "+f.Deaf)
@@ -120,19 +124,19 @@ func (v *picture) reasons(published bool) []string {
 	var out []string
 	for c := noSidecar; c < causes; c++ {
 		if len(v.names[c]) > 0 && (published || c != behind) {
-			out = append(out, fmt.Sprintf("%s %s", some(v.names[c]), v.text(c)))
+			out = append(out, fmt.Sprintf("%s: %s", list(v.names[c]), v.text(c)))
 		}
 	}
 	return out
 }
 
-// some names the first few.
-func some(names []string) string {
+// list names the first few.
+func list(names []string) string {
 	text := strings.Join(first(names, fewNames), ", ")
 	if more := len(names) - fewNames; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return text + ":"
+	return text
 }
 
 func (v *picture) text(c cause) string {

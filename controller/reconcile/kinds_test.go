@@ -74,12 +74,12 @@ func (l *looks) ask() string {
 func TestOptionalKindsAreLookedForNowAndThenAndWatchedOnce(t *testing.T) {
 	s := &serverOf{}
 	l := newLooks(t, s)
-	if l.ask() != "" || l.ask() != "" || s.asked != 1 {
+	if first, second := l.ask(), l.ask(); first+second != "" || s.asked != 1 {
 		t.Errorf("asked %d times for a kind that is missing", s.asked)
 	}
 	s.versions = []string{"v1", "v1beta1"}
 	l.clock = l.clock.Add(lookAgain)
-	if l.ask() != "v1" || l.ask() != "v1" || s.asked != 2 || len(l.watches) != 1 {
+	if first, second := l.ask(), l.ask(); first != "v1" || second != "v1" || s.asked != 2 || len(l.watches) != 1 {
 		t.Errorf("watched %v, asked %d times", l.watches, s.asked)
 	}
 	l.clock = l.clock.Add(confirmEach)

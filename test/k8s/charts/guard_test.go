@@ -68,6 +68,20 @@ func guarded(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
+// mislabelled is that who labels a namespace with what asks for nothing is told so, and may.
+func mislabelled(t *testing.T, c *cluster.Cluster) {
+	for value, warned := range map[string]bool{"true": true, "enabled": false, "disabled": false} {
+		out := c.Kubectl(t, "label", "namespace", "billing", "weirproxy.dev/inject="+value, "--overwrite")
+		for !strings.Contains(out, "Warning") && warned && t.Context().Err() == nil { // a new policy is taken up a moment later
+			out = c.Kubectl(t, "label", "namespace", "billing", "weirproxy.dev/inject="+value, "other="+value, "--overwrite", "--dry-run=server")
+		}
+		if got := strings.Contains(out, "the label weirproxy.dev/inject is enabled or disabled"); got != warned {
+			t.Errorf("%s: %s", value, out)
+		}
+	}
+	c.Kubectl(t, "label", "namespace", "billing", "weirproxy.dev/inject-")
+}
+
 // as is a client with the token's rights of an account of the release.
 func as(t *testing.T, c *cluster.Cluster, account string) client.Client {
 	t.Helper()

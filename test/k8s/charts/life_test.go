@@ -70,6 +70,7 @@ func life(t *testing.T, c *cluster.Cluster) {
 	t.Run("own certificate", func(t *testing.T) { ownCertificate(t, c) })
 	t.Run("rights", func(t *testing.T) { rights(t, c) })
 	t.Run("secrets", func(t *testing.T) { guarded(t, c) })
+	t.Run("label", func(t *testing.T) { mislabelled(t, c) })
 	t.Run("test", func(t *testing.T) { check(t, c) })
 	t.Run("uninstall", func(t *testing.T) {
 		r := release{t, c}

@@ -88,6 +88,17 @@ func life(t *testing.T, c *cluster.Cluster) {
 		}
 		c.Helm(t, "uninstall", "weir", "--namespace", namespace)
 	})
+	t.Run("install by another name", func(t *testing.T) {
+		other := []string{"install", "other", chart, "--namespace", namespace, "--values", values("minimal")}
+		if out, err := c.TryHelm(t, other...); err == nil || !strings.Contains(out, "weir-identity") {
+			t.Errorf("the key is taken from a release of another name: %v\n%s", err, out)
+		}
+		c.Helm(t, append(other, "--set", "identity.existingSecret=weir-identity")...)
+		c.Helm(t, "uninstall", "other", "--namespace", namespace)
+		if again := (release{t, c}).key(); again != key {
+			t.Error("the key is another one, so all counts begin anew")
+		}
+	})
 	t.Run("watched", func(t *testing.T) { watchedRights(t, c) })
 	t.Run("policies outlive their definition's chart", func(t *testing.T) {
 		c.Helm(t, "uninstall", "weir-crds", "--namespace", namespace)

@@ -121,34 +121,51 @@ func can(t *testing.T, c *cluster.Cluster, account string, r right) bool {
 	return review.Status.Allowed
 }
 
-// check is helm test: the pod that weir check runs in may read what that looks at (docs/check.md), and afterwards nothing of
-// it stays.
+// check is helm test: the pod that weir check runs in may read what that looks at (docs/check.md). Afterwards nothing of it stays,
+// but the pod where it failed, which tells why.
 func check(t *testing.T, c *cluster.Cluster) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pod := &corev1.Pod{}
-		for c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "weir-check"}, pod) != nil {
-			if t.Context().Err() != nil {
-				return
+	for _, tt := range []struct {
+		ends corev1.PodPhase
+		left string
+	}{
+		{corev1.PodFailed, "pod/weir-check"},
+		{corev1.PodSucceeded, ""},
+	} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			playCheck(t, c, tt.ends)
+		}()
+		out, err := c.TryHelm(t, "test", "weir", "--namespace", namespace, "--timeout", "60s")
+		<-done
+		if (err == nil) != (tt.ends == corev1.PodSucceeded) || !strings.Contains(out, "weir-check") || !strings.Contains(out, string(tt.ends)) {
+			t.Errorf("%v: %s", err, out)
+		}
+		var left []string
+		for _, o := range (release{t, c}).objects() {
+			if strings.HasSuffix(o, "/weir-check") {
+				left = append(left, o)
 			}
-			time.Sleep(50 * time.Millisecond)
 		}
-		checkRights(t, c)
-		pod.Status.Phase = corev1.PodSucceeded
-		if err := c.Client.Status().Update(t.Context(), pod); err != nil {
-			t.Error(err)
+		if got := strings.Join(left, " "); got != tt.left {
+			t.Errorf("%s: what stays is %q, want %q", tt.ends, got, tt.left)
 		}
-	}()
-	out := c.Helm(t, "test", "weir", "--namespace", namespace, "--timeout", "60s")
-	<-done
-	if !strings.Contains(out, "weir-check") || !strings.Contains(out, "Succeeded") {
-		t.Errorf("%s", out)
 	}
-	for _, o := range (release{t, c}).objects() {
-		if strings.HasSuffix(o, "/weir-check") {
-			t.Errorf("%s stays after the test", o)
+}
+
+// playCheck waits for a new pod of the test, looks at its rights and has it end.
+func playCheck(t *testing.T, c *cluster.Cluster, ends corev1.PodPhase) {
+	pod := &corev1.Pod{}
+	for c.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "weir-check"}, pod) != nil || pod.Status.Phase != corev1.PodPending {
+		if t.Context().Err() != nil {
+			return
 		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	checkRights(t, c)
+	pod.Status.Phase = ends
+	if err := c.Client.Status().Update(t.Context(), pod); err != nil {
+		t.Error(err)
 	}
 }
 

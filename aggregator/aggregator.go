@@ -19,6 +19,7 @@ import (
 	"github.com/weirproxy/weir/internal/admin"
 	"github.com/weirproxy/weir/internal/log"
 	"github.com/weirproxy/weir/internal/runner"
+	"github.com/weirproxy/weir/internal/waits"
 )
 
 // Aggregator is one process of the program. Make it with New and run it once.
@@ -30,7 +31,7 @@ type Aggregator struct {
 	redis   *store.Redis // nil where Config.Store is given
 	admin   *admin.Server
 	metrics *metrics.Metrics
-	waits   waits
+	waits   *waits.Waits
 	core    coreHandle
 }
 
@@ -52,7 +53,7 @@ func New(cfg Config, logger *zap.Logger) (*Aggregator, error) {
 		a.store = a.redis
 	}
 	a.metrics = metrics.New(a.admin.Registry())
-	a.waits = waits{log: logger, waiting: a.metrics.Waiting, reasons: map[string]string{}}
+	a.waits = waits.New(logger, a.metrics.Waiting)
 	a.admin.Ready("aggregator", a.readiness)
 	a.debug()
 	return a, nil

@@ -53,7 +53,7 @@ func (h *coreHandle) get() *core {
 // for their handover ends after them.
 func (a *Aggregator) runCore(ctx context.Context) error {
 	cfg := a.cfg.Kafka
-	cfg.State = func(reason string) { a.waits.note("kafka", reason) }
+	cfg.State = func(reason string) { a.waits.Note("kafka", reason) }
 	client, err := bus.Dial(ctx, cfg, a.log)
 	if err != nil {
 		return unlessEnded(ctx, err)
@@ -99,13 +99,13 @@ func (a *Aggregator) assemble(client *bus.Client) *core {
 	c.writer = bus.NewWriter(client, bus.WriterConfig{
 		// An acknowledgement may come a moment before its place is free again.
 		Depth: map[string]int{t.Usage: 2, t.Decisions: 2, t.Policies: 2, t.Status: 256},
-		State: func(reason string) { a.waits.set("producing", reason) },
+		State: func(reason string) { a.waits.Set("producing", reason) },
 		// It ends after the partitions' handovers, which waited for what they sent.
 		DrainTimeout: 500 * time.Millisecond,
 	})
 	c.policies = policies.NewWatcher(policies.WatcherConfig{
 		Client: client, Topic: t.Policies, Log: a.log.Named("policies"),
-		State:   func(reason string) { a.waits.set("policies", reason) },
+		State:   func(reason string) { a.waits.Set("policies", reason) },
 		Refused: func(error) { a.metrics.PoliciesRefused.Inc() },
 	})
 	c.status = status.NewWatcher(status.Config{
@@ -115,7 +115,7 @@ func (a *Aggregator) assemble(client *bus.Client) *core {
 				a.metrics.Tombstones.Inc()
 			}
 		},
-		State: func(reason string) { a.waits.set("status", reason) },
+		State: func(reason string) { a.waits.Set("status", reason) },
 	})
 	c.owner = ingest.NewOwner(ingest.Config{
 		Client: client, Writer: c.writer, Store: a.store, Topics: t, Keys: a.keys, Instance: a.cfg.Instance,
@@ -150,10 +150,10 @@ func (c *core) prepare(ctx context.Context) error {
 	for {
 		err := c.install(ctx)
 		if err == nil {
-			c.waits.note("installation", "")
+			c.waits.Note("installation", "")
 			return nil
 		}
-		c.waits.note("installation", err.Error())
+		c.waits.Note("installation", err.Error())
 		if said != err.Error() && ctx.Err() == nil {
 			said = err.Error()
 			c.log.Error("cannot take part", zap.Error(err))
@@ -216,13 +216,13 @@ func (c *core) installation(ctx context.Context) (*wirev1.Installation, error) {
 
 // hold takes part in the group.
 func (c *core) hold(ctx context.Context) error {
-	c.waits.set("group", "joining the consumer group")
+	c.waits.Set("group", "joining the consumer group")
 	group := bus.NewGroup(c.client, bus.GroupConfig{
 		Group: c.cfg.Group, Topic: c.cfg.Topics.Usage, Instance: c.cfg.Instance, Leave: c.cfg.Handover == Leave,
 		Session: c.cfg.Session,
-		State:   func(reason string) { c.waits.set("group", reason) },
+		State:   func(reason string) { c.waits.Set("group", reason) },
 		Assigned: func(partitions []int32) {
-			c.waits.set("group", "")
+			c.waits.Set("group", "")
 			c.log.Info("partitions assigned", zap.Int32s("partitions", partitions))
 		},
 		Ended: func(p int32, err error) {

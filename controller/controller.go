@@ -16,6 +16,7 @@ import (
 	"github.com/weirproxy/weir/controller/webhook"
 	"github.com/weirproxy/weir/internal/admin"
 	"github.com/weirproxy/weir/internal/runner"
+	"github.com/weirproxy/weir/internal/waits"
 )
 
 // Controller is one process of the program. Make it with New and run it once.
@@ -26,7 +27,7 @@ type Controller struct {
 	log       *zap.Logger
 	admin     *admin.Server
 	registry  *prometheus.Registry
-	waits     *waits
+	waits     *waits.Waits
 	topic     *publish.Topic
 	fleet     *fleet.Fleet
 	cluster   cluster
@@ -91,7 +92,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // what the webhook answers needs nothing else, so that neither Kafka nor a kube-apiserver that is away for a
 // while takes the webhook out of its Service.
 func (c *Controller) Ready() (bool, []string) {
-	reasons := c.waits.list()
+	reasons := c.waits.List()
 	if !c.synced.Load() && len(reasons) == 0 {
 		reasons = append(reasons, "the caches of Kubernetes objects are being filled")
 	}

@@ -12,7 +12,7 @@ import (
 // lease.
 func (c *Controller) runKafka(ctx context.Context) error {
 	cfg := c.cfg.Kafka
-	cfg.State = func(reason string) { c.waits.set(waitsKafka, reason) }
+	cfg.State = func(reason string) { c.waits.Set(waitsKafka, reason) }
 	client, err := bus.Dial(ctx, cfg, c.log)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -33,8 +33,8 @@ func (c *Controller) watchTopics(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		c.waits.set(waitsPolicies, c.topic.Waiting())
-		c.waits.set(waitsStatus, c.fleet.Waiting())
+		c.waits.Set(waitsPolicies, c.topic.Waiting())
+		c.waits.Set(waitsStatus, c.fleet.Waiting())
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -44,7 +44,7 @@ func (c *Controller) runKubernetes(ctx context.Context) error {
 		if time.Since(began) > longestPause {
 			pause = firstPause
 		}
-		c.waits.set(waitsKubernetes, reason(err))
+		c.waits.Set(waitsKubernetes, reason(err))
 		pause = c.sleep(ctx, pause)
 	}
 	return nil
@@ -168,7 +168,7 @@ func (c *Controller) add(ctx context.Context, mgr ctrl.Manager) error {
 	return mgr.Add(everywhere(func(ctx context.Context) error {
 		c.cluster.set(mgr.GetCache(), mgr.GetAPIReader())
 		c.synced.Store(true)
-		c.waits.set(waitsKubernetes, "")
+		c.waits.Set(waitsKubernetes, "")
 		select {
 		case <-mgr.Elected():
 			c.log.Info("this replica writes")

@@ -1,4 +1,4 @@
-package aggregator
+package waits
 
 import (
 	"fmt"
@@ -15,20 +15,18 @@ import (
 func TestAWaitIsSaidOnceInEachPlace(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	var metric []string
-	w := waits{log: zap.New(core), reasons: map[string]string{}, waiting: func(part string, is bool) {
-		metric = append(metric, fmt.Sprint(part, " ", is))
-	}}
-	w.set("policies", "")
+	w := New(zap.New(core), func(part string, is bool) { metric = append(metric, fmt.Sprint(part, " ", is)) })
+	w.Set("policies", "")
 	for range 3 {
-		w.set("policies", "no topic")
+		w.Set("policies", "no topic")
 	}
-	w.note("kafka", "no broker")
-	if got := w.list(); !slices.Equal(got, []string{"kafka: no broker", "policies: no topic"}) {
+	w.Note("kafka", "no broker")
+	if got := w.List(); !slices.Equal(got, []string{"kafka: no broker", "policies: no topic"}) {
 		t.Errorf("readiness says %q", got)
 	}
-	w.set("policies", "")
-	w.note("kafka", "")
-	if got := w.list(); len(got) != 0 {
+	w.Set("policies", "")
+	w.Note("kafka", "")
+	if got := w.List(); len(got) != 0 {
 		t.Errorf("it still waits for %q", got)
 	}
 	if want := []string{"policies true", "kafka true", "policies false", "kafka false"}; !slices.Equal(metric, want) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,45 +17,61 @@ import (
 	"github.com/weirproxy/weir/internal/log"
 )
 
-// maxReviews is how many reviews are worked on at a time; others wait for their caller's patience. It bounds the
-// memory that whoever reaches the port can take.
-const maxReviews = 16
-
 // Handler answers admission reviews. Make it with NewHandler; it is safe for concurrent use.
 type Handler struct {
 	engine  func() *inject.Engine
 	cluster Cluster
 	metrics *Metrics
 	log     *zap.Logger
-	places  chan struct{}
+	places  places
 }
 
 // NewHandler makes a handler that injects by the engine of the moment.
 func NewHandler(engine func() *inject.Engine, cluster Cluster, m *Metrics, logger *zap.Logger) *Handler {
-	return &Handler{engine: engine, cluster: cluster, metrics: m, log: logger, places: make(chan struct{}, maxReviews)}
+	return &Handler{engine: engine, cluster: cluster, metrics: m, log: sampled(logger), places: newPlaces()}
 }
 
-// ServeHTTP answers one review. What is none gets a 4xx, which kube-apiserver treats by the failure policy.
+// ServeHTTP answers one review. What is none gets a 4xx, and what finds no place in time a 503, which kube-apiserver
+// treats by the failure policy.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	select {
-	case h.places <- struct{}{}:
-		defer func() { <-h.places }()
-	case <-r.Context().Done():
-		return
-	}
-	request, err := readReview(w, r)
+	t := &turn{places: h.places}
+	defer t.end()
+	request, err := t.begin(w, r)
 	if bad := (badReview{}); errors.As(err, &bad) {
 		h.metrics.reviewed(outcomeBad, time.Since(start))
 		http.Error(w, bad.reason, bad.code)
 		return
+	} else if err != nil {
+		h.metrics.reviewed(outcomeFailed, time.Since(start))
+		h.log.Warn("a review is not answered, so its pod is created without a sidecar", zap.Error(err))
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
 	a := h.answer(r.Context(), request)
+	t.end() // who reads slowly keeps nobody waiting
 	h.metrics.reviewed(a.outcome, time.Since(start))
 	h.say(request, a)
 	if err := write(w, a.response(request)); err != nil {
 		h.log.Debug("the answer to a review was not read", zap.Error(err))
 	}
+}
+
+// begin reads a review and waits for its turn. After the body has come, a caller that gives up ends r's context.
+func (t *turn) begin(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionRequest, error) {
+	if r.Method != http.MethodPost {
+		return nil, badReview{http.StatusMethodNotAllowed, "send an AdmissionReview by POST"}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), maxWait)
+	defer cancel()
+	body, err := t.read(ctx, w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.take(ctx, t.work); err != nil {
+		return nil, err
+	}
+	return reviewOf(body)
 }
 
 // answer is what became of one pod.
@@ -75,6 +92,9 @@ func (h *Handler) answer(ctx context.Context, request *admissionv1.AdmissionRequ
 	if request.Resource != (metav1.GroupVersionResource{Version: "v1", Resource: "pods"}) ||
 		request.SubResource != "" || request.Operation != admissionv1.Create {
 		return answer{outcome: outcomeSkipped, reason: "it is no new pod; let the webhook's rules name CREATE of v1 pods only"}
+	}
+	if n := values(request.Object.Raw); n > maxValues {
+		return failed(fmt.Errorf("the pod holds more than %d values (%d)", maxValues, n))
 	}
 	pod, meta, err := podOf(request)
 	if err != nil {
@@ -138,6 +158,9 @@ func decided(request *admissionv1.AdmissionRequest, pod map[string]any, out inje
 	if err == nil {
 		a.patch, err = patchFrom(before, pod)
 	}
+	if err == nil && len(a.patch) > maxPatch {
+		err = fmt.Errorf("the patch would have %d bytes, at most %d", len(a.patch), maxPatch)
+	}
 	if err != nil {
 		return failed(err)
 	}
@@ -176,4 +199,11 @@ func (h *Handler) say(request *admissionv1.AdmissionRequest, a answer) {
 		return
 	}
 	h.log.Debug("reviewed a pod", fields...)
+}
+
+// sampled passes ten lines of one message a minute: whoever reaches the port can cause any number.
+func sampled(logger *zap.Logger) *zap.Logger {
+	return logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(c, time.Minute, 10, 0)
+	}))
 }

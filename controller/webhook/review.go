@@ -7,14 +7,22 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// MaxReview bounds a review, bytes. kube-apiserver takes objects of 3 MiB, and a review holds one pod.
-const MaxReview = 8 << 20
+// Bounds of what is read. kube-apiserver stores objects of about 1.5 MiB, and a review holds one pod. A pod of 20
+// containers, with what managers of its fields note, holds about 5,000 values.
+const (
+	MaxReview = 3 << 20 // bytes
+	maxValues = 20_000  // of the pod
+	maxPatch  = 1 << 20 // bytes, of the answer
+)
 
 const apiVersion = "admission.k8s.io/v1"
 
@@ -26,28 +34,48 @@ type badReview struct {
 
 func (e badReview) Error() string { return e.reason }
 
-// readReview is the request within r's body.
-func readReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionRequest, error) {
-	if r.Method != http.MethodPost {
-		return nil, badReview{http.StatusMethodNotAllowed, "send an AdmissionReview by POST"}
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxReview))
+// unread says why a body did not come whole.
+func unread(err error) badReview {
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, badReview{http.StatusRequestEntityTooLarge, fmt.Sprintf("the review is larger than %d bytes", MaxReview)}
-	} else if err != nil {
-		return nil, badReview{http.StatusBadRequest, "read the review: " + err.Error()}
+		return badReview{http.StatusRequestEntityTooLarge, fmt.Sprintf("the review is larger than %d bytes", MaxReview)}
 	}
-	var review admissionv1.AdmissionReview
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return badReview{http.StatusRequestTimeout, fmt.Sprintf("the review did not come within %v", readTimeout)}
+	}
+	return badReview{http.StatusBadRequest, "read the review: " + err.Error()}
+}
+
+// received is what is read of a review: who asks and for what else is not, and so takes no memory.
+type received struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *struct {
+		UID         types.UID                   `json:"uid"`
+		Resource    metav1.GroupVersionResource `json:"resource"`
+		SubResource string                      `json:"subResource"`
+		Name        string                      `json:"name"`
+		Namespace   string                      `json:"namespace"`
+		Operation   admissionv1.Operation       `json:"operation"`
+		Object      runtime.RawExtension        `json:"object"`
+	} `json:"request"`
+}
+
+// reviewOf is the request within a body.
+func reviewOf(body []byte) (*admissionv1.AdmissionRequest, error) {
+	var review received
 	if err := json.Unmarshal(body, &review); err != nil {
 		return nil, badReview{http.StatusBadRequest, "this is no AdmissionReview: " + err.Error()}
 	}
+	r := review.Request
 	switch {
 	case review.APIVersion != apiVersion || review.Kind != "AdmissionReview":
 		return nil, badReview{http.StatusBadRequest, fmt.Sprintf("%q %q: this webhook reads AdmissionReview of %s; set admissionReviewVersions: [v1]", review.APIVersion, review.Kind, apiVersion)}
-	case review.Request == nil:
+	case r == nil:
 		return nil, badReview{http.StatusBadRequest, "the review has no request"}
 	}
-	return review.Request, nil
+	return &admissionv1.AdmissionRequest{
+		UID: r.UID, Resource: r.Resource, SubResource: r.SubResource, Name: r.Name, Namespace: r.Namespace,
+		Operation: r.Operation, Object: r.Object,
+	}, nil
 }
 
 // write answers a review.

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,7 +36,8 @@ func (s server) Run(ctx context.Context) error {
 		return err
 	}
 	s.log.Info("webhook listens", zap.String(log.Address, l.Addr().String()))
-	srv := s.http()
+	ending := &atomic.Bool{}
+	srv := s.http(ending)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.ServeTLS(l, "", "") }()
 	select {
@@ -42,6 +45,7 @@ func (s server) Run(ctx context.Context) error {
 		return fmt.Errorf("webhook server: %w", err)
 	case <-ctx.Done():
 	}
+	ending.Store(true)
 	select {
 	case <-s.drained():
 	case err := <-ended:
@@ -55,18 +59,39 @@ func (s server) Run(ctx context.Context) error {
 	return nil
 }
 
-// http has a bound for everything a client can draw out.
-func (s server) http() *http.Server {
+// http has a bound for everything a client can draw out. HTTP/1 alone: over HTTP/2 one connection may carry any number
+// of slow requests, and kube-apiserver would send all to one replica. Once ending, each answer closes its connection,
+// so that the caller goes to another replica; idle ones stay open meanwhile, since a review that meets its connection's
+// end would find nobody.
+func (s server) http(ending *atomic.Bool) *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle(Path, s.handler)
+	mux.HandleFunc(Path, func(w http.ResponseWriter, r *http.Request) {
+		if ending.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		s.handler.ServeHTTP(w, r)
+	})
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	connections := newConnections(maxConnections)
 	return &http.Server{
 		Handler:           mux,
+		Protocols:         protocols,
+		ConnState:         connections.changed,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate},
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      20 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          zap.NewStdLog(s.log),
+		ErrorLog:          debugLog(s.log), // failed handshakes: anybody's
 	}
+}
+
+func debugLog(logger *zap.Logger) *stdlog.Logger {
+	out, err := zap.NewStdLogAt(logger, zap.DebugLevel)
+	if err != nil { // no such level
+		return zap.NewStdLog(logger)
+	}
+	return out
 }

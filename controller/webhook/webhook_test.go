@@ -60,6 +60,13 @@ func caller(t *testing.T, socket string, live client.Client) *http.Client {
 // ask sends a review until somebody listens.
 func ask(t *testing.T, c *http.Client) *admissionv1.AdmissionResponse {
 	t.Helper()
+	r, _ := answered(t, c)
+	return r
+}
+
+// answered is the answer to a review, and whether the server closed the connection after it.
+func answered(t *testing.T, c *http.Client) (*admissionv1.AdmissionResponse, bool) {
+	t.Helper()
 	body, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{UID: "1", Namespace: "shop", Operation: admissionv1.Create,
@@ -83,10 +90,10 @@ func ask(t *testing.T, c *http.Client) *admissionv1.AdmissionResponse {
 			t.Fatal(err)
 		}
 		var out admissionv1.AdmissionReview
-		if err := json.Unmarshal(data, &out); err != nil || r.ProtoMajor != 2 {
+		if err := json.Unmarshal(data, &out); err != nil || r.ProtoMajor != 1 {
 			t.Fatalf("%s %v: %s", r.Proto, err, data)
 		}
-		return out.Response
+		return out.Response, r.Close
 	}
 }
 
@@ -133,8 +140,8 @@ func TestAReplicaServesReviewsOverTLSUntilNobodySendsAnyMore(t *testing.T) {
 	}
 	cancel()
 	<-asked
-	if r := ask(t, c); r.Patch == nil {
-		t.Errorf("between SIGTERM and the end: %+v", r)
+	if r, closed := answered(t, c); r.Patch == nil || !closed {
+		t.Errorf("between SIGTERM and the end, connection closed %v: %+v", closed, r)
 	}
 	close(drained)
 	if err := <-ended; err != nil {

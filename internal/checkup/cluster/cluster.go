@@ -40,6 +40,9 @@ type Checks struct {
 	kubernetes
 	cfg  Config
 	down bool // the server did not answer
+
+	asking *asking   // once read
+	pods   *podFacts // once read
 }
 
 // New returns the checks of a cluster.

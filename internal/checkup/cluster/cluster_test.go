@@ -9,10 +9,12 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"flag"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,8 +126,7 @@ func newWorld(t *testing.T) *world {
 		deployments():  {workload("Deployment", "weir-controller")},
 		statefulSets(): {workload("StatefulSet", "weir-aggregator")},
 		leases():       {`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: weir-controller, namespace: weir-system}, spec: {holderIdentity: weir-controller-a, leaseDurationSeconds: 15, renewTime: "2026-11-30T11:59:58.000000Z"}}`},
-		namespaces(): {`{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {weirproxy.dev/inject: enabled}}}`,
-			`{apiVersion: v1, kind: Namespace, metadata: {name: other}}`},
+		namespaces():   {namespace("shop", "enabled"), namespace("other", ""), namespace("weir-system", "")},
 		pods(): {pod("orders-a", "{}", "[{name: weir-sidecar, image: x}]"), pod("batch", "{weirproxy.dev/inject: disabled}", "[]"),
 			strings.Replace(pod("elsewhere", "{}", "[]"), "namespace: shop", "namespace: other", 1)},
 		endpointSlices():        {`{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: weir-webhook-x, namespace: weir-system, labels: {kubernetes.io/service-name: weir-webhook}}, endpoints: [{addresses: [10.0.0.1], conditions: {ready: true}}]}`},
@@ -176,9 +177,25 @@ const filter = `{apiVersion: networking.istio.io/v1alpha3, kind: EnvoyFilter, me
 
 const gatewayPolicy = `{apiVersion: gateway.envoyproxy.io/v1alpha1, kind: SecurityPolicy, metadata: {name: weir-orders, namespace: shop}, spec: {extAuth: {grpc: {backendRefs: [{group: gateway.envoyproxy.io, kind: Backend, name: weir}]}, contextExtensions: [{name: weir.target, type: Value, value: shop/HTTPRoute/orders}]}}, status: {ancestors: [{conditions: [{type: Accepted, status: "True"}]}]}}`
 
-func webhook(ca []byte) string {
-	return `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: weir-injector}, webhooks: [{name: namespace.inject.weirproxy.dev, failurePolicy: Ignore, clientConfig: {caBundle: "` +
-		base64.StdEncoding.EncodeToString(ca) + `", service: {name: weir-webhook, namespace: weir-system}}}]}`
+// webhook is the chart's; watched are controller.watchNamespaces.
+func webhook(ca []byte, watched ...string) string {
+	one := func(name, operator string) string {
+		only := ""
+		if len(watched) > 0 {
+			only = "{key: kubernetes.io/metadata.name, operator: In, values: [" + strings.Join(watched, ", ") + "]}, "
+		}
+		return `{name: ` + name + `.inject.weirproxy.dev, failurePolicy: Ignore, clientConfig: {caBundle: "` + base64.StdEncoding.EncodeToString(ca) + `", service: {name: weir-webhook, namespace: weir-system}}, ` +
+			`namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kube-node-lease, weir-system]}, ` + only +
+			`{key: weirproxy.dev/inject, operator: ` + operator + `, values: [enabled]}]}}`
+	}
+	return `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: weir-injector}, webhooks: [` + one("namespace", "In") + ", " + one("pod", "NotIn") + `]}`
+}
+
+func namespace(name, label string) string {
+	if label != "" {
+		label = ", weirproxy.dev/inject: " + label
+	}
+	return `{apiVersion: v1, kind: Namespace, metadata: {name: ` + name + `, labels: {kubernetes.io/metadata.name: ` + name + label + `}}}`
 }
 
 // certificates are an authority and a certificate that it signed for host, PEM.
@@ -330,12 +347,17 @@ func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
 		{"another authority", func() func() { return w.with(webhooks(), webhook(ca)) }, "kubernetes.webhook", checkup.Failed, "kube-apiserver refuses the certificate of weir-webhook.weir-system.svc"},
 		{"no authority", func() func() { return w.with(webhooks(), webhook(nil)) }, "kubernetes.webhook", checkup.Failed, "has no authority"},
 		{"a webhook that stops pods", func() func() { return w.edit(webhooks(), "", injectorName, "Ignore", "Fail") }, "kubernetes.webhook", checkup.Warning, "stops all pods"},
+		{"a label of another value", func() func() { return w.with(namespaces(), namespace("carts", `"true"`)) }, "kubernetes.injection", checkup.Warning, "has a value that asks for nothing, in carts (true)"},
+		{"a label where nothing is injected", func() func() { return w.with(namespaces(), namespace("kube-system", "enabled")) }, "kubernetes.injection", checkup.Warning, "kube-system asks for sidecars, and the injector leaves it out"},
+		{"a pod that asks by itself", w.replaced(pods(), pod("cart", "{weirproxy.dev/inject: enabled}", "[]"), "namespace: shop", "namespace: other"), "kubernetes.injection", checkup.Warning, "namespace other: 1 pod has no sidecar, so nothing of theirs is counted: cart"},
+		{"a pod that asks by itself has no key", w.replaced(pods(), pod("cart", "{weirproxy.dev/inject: enabled}", "[{name: weir-sidecar, image: x}]"), "namespace: shop", "namespace: other"), "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in other"},
+		{"a pod's label of another value", func() func() { return w.with(pods(), pod("orders-b", `{weirproxy.dev/inject: "yes"}`, "[]")) }, "kubernetes.injection", checkup.Warning, "namespace shop: 1 pod has a label weirproxy.dev/inject of another value, and no sidecar for it: orders-b (yes)"},
 		{"a certificate that is none", func() func() {
 			return w.with(secrets(), `{apiVersion: v1, kind: Secret, metadata: {name: weir-webhook-tls, namespace: weir-system}, data: {tls.crt: ""}}`)
 		}, "kubernetes.webhook", checkup.Failed, "there is no certificate in it"},
 		{"no endpoint", func() func() { return w.edit(endpointSlices(), "weir-system", "weir-webhook-x", "true", "false") }, "kubernetes.webhook", checkup.Failed, "no ready endpoint"},
 		{"no namespace asks", func() func() {
-			return w.with(namespaces(), `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
+			return w.with(namespaces(), namespace("shop", ""))
 		}, "kubernetes.injection", checkup.Warning, "no namespace asks"},
 		{"a pod without a sidecar", func() func() { return w.with(pods(), pod("orders-b", "{}", "[]")) }, "kubernetes.injection", checkup.Warning, "1 pod has no sidecar, so nothing of theirs is counted: orders-b"},
 		{"a sidecar that does not run", w.replaced(pods(), pod("orders-b", "{}", "[{name: weir-sidecar, image: x}]"), "phase: Running",
@@ -345,6 +367,175 @@ func TestEachBreakIsFoundWithAFixAndGoesWhenMended(t *testing.T) {
 		{"no copy", func() func() { return w.without(secrets(), "shop", "weir-identity") }, "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in shop"},
 		{"a copy of another key", func() func() { return w.with(secrets(), secret("shop", 1)) }, "kubernetes.identity", checkup.Failed, "another key than the installation's in the copy of Secret weir-identity in shop"},
 	}...)
+}
+
+// Namespaces that another installation serves, or none, are no failure of this one; its own still are.
+func TestNamespacesThatAreNotWatchedAreNoFailure(t *testing.T) {
+	w := newWorld(t)
+	ca, cert := certificates(t, now.Add(-time.Hour), now.Add(60*24*time.Hour), "weir-webhook.weir-system.svc")
+	w.certificate(cert)
+	w.with(webhooks(), webhook(ca, "shop"))
+	w.with(namespaces(), namespace("carts", "enabled"))
+	w.with(namespaces(), namespace("odd", `"yes"`))
+	w.with(pods(), strings.Replace(pod("cart", "{}", "[]"), "namespace: shop", "namespace: carts", 1))
+	r := w.check()
+	if r.Result != checkup.OK || !found(r, "kubernetes.injection", checkup.Skipped, "not watched by this installation, and asking for sidecars: carts") || r.Denied > 0 {
+		t.Errorf("%s", text(r))
+	}
+	if !strings.Contains(text(r), "1 pod in 1 namespace with a running sidecar, none without") {
+		t.Errorf("the watched ones are not said to be in order:\n%s", text(r))
+	}
+	back := w.without(secrets(), "shop", "weir-identity")
+	if r := w.check(); !found(r, "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in shop") {
+		t.Errorf("%s", text(r))
+	}
+	back()
+	w.client.PrependReactor("get", "mutatingwebhookconfigurations", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", nil)
+	})
+	if r := w.check(); !found(r, "kubernetes.injection", checkup.Warning, "namespace carts: 1 pod has no sidecar") {
+		t.Errorf("without the right to the injector's configuration all are taken for watched:\n%s", text(r))
+	}
+}
+
+// Of many namespaces all are looked at, pods in one list; what was found before an error or the end of the time is told.
+func TestManyNamespacesAreLookedAtTogether(t *testing.T) {
+	w := newWorld(t)
+	const many = 700
+	for i := range many {
+		name := fmt.Sprintf("team-%03d", i)
+		w.with(namespaces(), namespace(name, "enabled"))
+		if i > 0 {
+			w.with(secrets(), secret(name, 0))
+		}
+	}
+	w.client.ClearActions()
+	r := w.check()
+	if !found(r, "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in team-000: ") {
+		t.Errorf("%s", text(r))
+	}
+	lists := 0
+	for _, a := range w.client.Actions() {
+		if a.GetVerb() == "list" && (a.GetResource() == pods().GroupVersionResource && a.GetNamespace() == "" || a.GetResource() == namespaces().GroupVersionResource) {
+			lists++
+		}
+	}
+	if lists != 2 {
+		t.Errorf("%d lists of pods and namespaces, want one of each", lists)
+	}
+	var asked atomic.Int32
+	w.client.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetNamespace() != "weir-system" && asked.Add(1) > 300 {
+			return true, nil, context.DeadlineExceeded
+		}
+		return false, nil, nil
+	})
+	if r = w.check(); !found(r, "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in shop") && !found(r, "kubernetes.identity", checkup.Failed, "no copy of Secret weir-identity in team-000") ||
+		!found(r, "kubernetes.identity", checkup.Failed, "copies are not looked at: context deadline exceeded") {
+		t.Errorf("what was found is dropped:\n%s", text(r))
+	}
+	if n := asked.Load(); n > 300+2*askers {
+		t.Errorf("it asked %d times, on and on after the first error", n)
+	}
+}
+
+// A list that breaks off keeps what came before, and says that it is not all.
+func TestAListThatBreaksOffKeepsItsFindings(t *testing.T) {
+	w := newWorld(t)
+	w.with(pods(), pod("orders-b", "{}", "[]"))
+	pages := 0
+	w.client.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.GetNamespace() != "" {
+			return false, nil, nil
+		}
+		if pages++; pages > 1 {
+			return true, nil, apierrors.NewTimeoutError("too slow", 1)
+		}
+		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "PodList", "metadata": map[string]any{"continue": "more"}}}
+		list.Items = append(list.Items, *parse(t, pod("orders-b", "{}", "[]")))
+		return true, list, nil
+	})
+	r := w.check()
+	if !found(r, "kubernetes.injection", checkup.Warning, "1 pod has no sidecar, so nothing of theirs is counted: orders-b") || !found(r, "kubernetes.injection", checkup.Failed, "list pods: after the first 1: ") {
+		t.Errorf("%s", text(r))
+	}
+}
+
+// Istio of a revision has its configuration in a ConfigMap of its own.
+func TestIstioOfARevisionIsFound(t *testing.T) {
+	w := newWorld(t)
+	istiod := func(revision string) string {
+		return `{apiVersion: v1, kind: Pod, metadata: {name: istiod-` + revision + `, namespace: istio-system, labels: {app: istiod, istio.io/rev: "` + revision + `"}}, spec: {containers: [{name: discovery, image: x}]}}`
+	}
+	mesh := func(revision, providers string) string {
+		return `{apiVersion: v1, kind: ConfigMap, metadata: {name: istio-` + revision + `, namespace: istio-system}, data: {mesh: "extensionProviders: [` + providers + `]"}}`
+	}
+	const good = "{name: weir-shop, envoyExtAuthzGrpc: {service: shop/check.weir.internal, port: 9191, timeout: 0.150s}}"
+	w.without(configMaps(), "istio-system", "istio")
+	if r := w.check(); !strings.Contains(text(r), "Istio is not installed in namespace istio-system") {
+		t.Fatalf("the test proves nothing:\n%s", text(r))
+	}
+	w.with(pods(), istiod("1-24"))
+	w.with(configMaps(), mesh("1-24", ""))
+	if r := w.check(); !found(r, "mesh.istio", checkup.Failed, `names the provider "weir-shop", which the mesh's configuration does not have`) {
+		t.Errorf("a revision without the provider:\n%s", text(r))
+	}
+	w.with(configMaps(), mesh("1-24", good))
+	if r := w.check(); r.Result != checkup.OK || strings.Contains(text(r), "not installed in namespace") {
+		t.Errorf("a revision with it:\n%s", text(r))
+	}
+	w.with(pods(), istiod("1-25"))
+	w.with(configMaps(), mesh("1-25", ""))
+	if r := w.check(); !found(r, "mesh.istio", checkup.Warning, "the ConfigMap istio-1-25 does not have") {
+		t.Errorf("one of two revisions:\n%s", text(r))
+	}
+	w.client.PrependReactor("get", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", nil)
+	})
+	if r := w.check(); !found(r, "mesh.istio", checkup.Skipped, "ConfigMap istio-1-25") || r.Denied == 0 {
+		t.Errorf("no right to a revision's:\n%s", text(r))
+	}
+}
+
+// What to do is a command that works as it stands: with the namespace, and with every step of an immutable Secret.
+func TestFixesAreWholeCommands(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Namespace, w.cfg.Fingerprint = "quota", func(context.Context) (uint32, bool) { return 1, true }
+	w.with(secrets(), secret("quota", 0))
+	w.with(deployments(), strings.Replace(workload("Deployment", "weir-controller"), "weir-system", "quota", 1))
+	w.without(definitions(), "", definitionName)
+	all := text(w.check())
+	for _, want := range []string{
+		"kubectl -n quota delete secret weir-identity, then kubectl -n quota create secret generic weir-identity --from-file=identity.key=FILE",
+		"kubectl -n quota logs -l app.kubernetes.io/component=controller --prefix",
+		"helm upgrade --install weir-crds charts/weir-crds --namespace weir-system",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is missing in\n%s", want, all)
+		}
+	}
+}
+
+// A context is looked for where kubectl does; without a file nothing is read unless one is named.
+func TestContextWithoutAFileIsLookedForWhereKubectlDoes(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if _, err := Connect("", "prod"); err == nil || !strings.Contains(err.Error(), "prod") {
+		t.Errorf("a context that is nowhere: %v", err)
+	}
+	file := filepath.Join(home, "config")
+	const config = `{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], contexts: [{name: prod, context: {cluster: c, user: u}}], users: [{name: u, user: {token: t}}]}`
+	w := &world{t: t}
+	w.must(os.WriteFile(file, []byte(config), 0o600))
+	t.Setenv("KUBECONFIG", file)
+	if _, err := Connect("", "prod"); err != nil {
+		t.Error(err)
+	}
+	if _, err := Connect("", "other"); err == nil || !strings.Contains(err.Error(), "other") {
+		t.Errorf("another context: %v", err)
+	}
 }
 
 // A provider of the mesh that is not there or not known denies every request.

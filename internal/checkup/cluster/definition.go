@@ -58,7 +58,7 @@ func lacking(conditions []condition, types ...string) *condition {
 	return nil
 }
 
-const upgradeDefinition = "helm upgrade --install weir-crds charts/weir-crds, of this program's version"
+const upgradeDefinition = "helm upgrade --install weir-crds charts/weir-crds --namespace weir-system, of this program's version"
 
 // definition is the check kubernetes.definition.
 func (c *Checks) definition(ctx context.Context) []checkup.Finding {

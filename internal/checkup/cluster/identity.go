@@ -2,14 +2,17 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	wirev1 "github.com/weirproxy/weir/api/wire/v1"
 	"github.com/weirproxy/weir/internal/checkup"
+	"github.com/weirproxy/weir/internal/inject"
 )
 
 // identity is the check kubernetes.identity: everybody has one key. Keys are told by their fingerprints alone.
@@ -18,40 +21,103 @@ func (c *Checks) identity(ctx context.Context) []checkup.Finding {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return cannot("get", secrets(), c.cfg.Namespace, err)
 	}
-	asking, err := c.labelled(ctx)
-	if err != nil {
-		return cannot("list", namespaces(), "", err)
-	}
-	copies := map[string]*corev1.Secret{}
-	for _, namespace := range asking {
-		s, err := object[corev1.Secret](ctx, c.kubernetes, secrets(), namespace, c.cfg.IdentitySecret)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return cannot("get", secrets(), namespace, err)
-		}
-		copies[namespace] = s
-	}
-	installed, known := c.cfg.Fingerprint(ctx)
-	if !known {
-		installed = 0
-	}
-	return judgeIdentity(c.cfg.IdentitySecret, own, copies, installed)
-}
-
-// judgeIdentity: own and copies are nil where there is none; installed is the fingerprint of the installation's record, 0
-// where it is not known.
-func judgeIdentity(name string, own *corev1.Secret, copies map[string]*corev1.Secret, installed uint32) []checkup.Finding {
 	want := fingerprintOf(own)
 	if want == 0 {
-		return []checkup.Finding{checkup.Fail("helm upgrade makes it; if the release has another name for it, name it: --identity-secret", "there is no Secret %s with an identity key of %d bytes in the installation's namespace", name, wirev1.KeySize)}
+		return []checkup.Finding{checkup.Fail("helm upgrade makes it; if the release has another name for it, name it: --identity-secret",
+			"there is no Secret %s with an identity key of %d bytes in the installation's namespace", c.cfg.IdentitySecret, wirev1.KeySize)}
 	}
+	out := c.judgeInstalled(ctx, want)
+	a := c.asked(ctx)
+	if a.err != nil && len(a.watched) == 0 {
+		return append(out, cannot("list", namespaces(), "", a.err)...)
+	}
+	copies := c.copies(ctx, c.wantCopies(ctx))
+	return checkup.OrOkay(append(out, copies.judge(c.cfg.IdentitySecret, want)...), "Secret %s has the key with fingerprint %08x, and so %s", c.cfg.IdentitySecret, want, checkup.Many(len(copies.keys), "copy"))
+}
+
+// judgeInstalled compares the Secret's key with that of the installation's record, if it is known.
+func (c *Checks) judgeInstalled(ctx context.Context, want uint32) []checkup.Finding {
+	installed, known := c.cfg.Fingerprint(ctx)
+	if !known || installed == want {
+		return nil
+	}
+	in, name := "kubectl -n "+c.cfg.Namespace, c.cfg.IdentitySecret
+	return []checkup.Finding{checkup.Fail(in+" delete secret "+name+", then "+in+" create secret generic "+name+" --from-file=identity.key=FILE with the installation's first key, then restart the programs; or begin a new installation with topics of its own",
+		"Secret %s has the key with fingerprint %08x, the installation in Kafka %08x", name, want, installed)}
+}
+
+// wantCopies are the namespaces that the controller copies Secrets to: those that ask, and those where a pod does and
+// that do not refuse.
+func (c *Checks) wantCopies(ctx context.Context) []string {
+	a := c.asked(ctx)
+	out := slices.Clone(a.enabled)
+	for namespace, of := range c.everyPod(ctx).by {
+		if label := a.watched[namespace]; of.own && label != inject.Enabled && label != inject.Disabled {
+			out = append(out, namespace)
+		}
+	}
+	return slices.DeleteFunc(out, func(n string) bool { return n == c.cfg.Namespace })
+}
+
+// askers is how many Secrets are asked for at a time.
+const askers = 16
+
+// copies are the fingerprints of the copies by namespace, 0 where there is none, and why others could not be read.
+type copies struct {
+	keys   map[string]uint32
+	failed int
+	where  string
+	err    error
+}
+
+// copies reads them, several at a time: of 700 namespaces one after the other would take too long. It stops at the first
+// one that could not be read.
+func (c *Checks) copies(ctx context.Context, of []string) *copies {
+	out := &copies{keys: map[string]uint32{}}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	next := make(chan string)
+	for range askers {
+		asking.Go(func() {
+			for namespace := range next {
+				s, err := object[corev1.Secret](ctx, c.kubernetes, secrets(), namespace, c.cfg.IdentitySecret)
+				mu.Lock()
+				if err != nil && !apierrors.IsNotFound(err) {
+					out.fail(namespace, err)
+				} else {
+					out.keys[namespace] = fingerprintOf(s)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, namespace := range of {
+		mu.Lock()
+		stop := out.err != nil
+		mu.Unlock()
+		if stop {
+			break
+		}
+		next <- namespace
+	}
+	close(next)
+	asking.Wait()
+	out.failed = len(of) - len(out.keys)
+	return out
+}
+
+func (s *copies) fail(namespace string, err error) {
+	if s.err == nil {
+		s.where, s.err = namespace, err
+	}
+}
+
+// judge compares the copies with the key that they should be.
+func (s *copies) judge(name string, want uint32) []checkup.Finding {
 	var out []checkup.Finding
-	if installed != 0 && installed != want {
-		out = append(out, checkup.Fail("put the installation's first key back into the Secret, or begin a new installation with topics of its own",
-			"Secret %s has the key with fingerprint %08x, the installation in Kafka %08x", name, want, installed))
-	}
 	var missing, others []string
-	for _, namespace := range slices.Sorted(maps.Keys(copies)) {
-		switch fingerprintOf(copies[namespace]) {
+	for namespace, key := range s.keys {
+		switch key {
 		case want:
 		case 0:
 			missing = append(missing, namespace)
@@ -65,7 +131,10 @@ func judgeIdentity(name string, own *corev1.Secret, copies map[string]*corev1.Se
 	if len(others) > 0 {
 		out = append(out, checkup.Fail("delete the copy: the controller makes it anew; then restart the pods", "another key than the installation's in the copy of Secret %s in %s", name, names(others)))
 	}
-	return checkup.OrOkay(out, "Secret %s has the key with fingerprint %08x, and so %s", name, want, checkup.Many(len(copies), "copy"))
+	if s.err != nil {
+		out = append(out, cannot("get", secrets(), s.where, fmt.Errorf("%d of %d copies are not looked at: %w", s.failed, s.failed+len(s.keys), s.err))...)
+	}
+	return out
 }
 
 // fingerprintOf is that of the one identity key in a Secret, 0 where there is none.

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,69 +12,54 @@ import (
 	"github.com/weirproxy/weir/internal/inject"
 )
 
-func pods() kind { return of("", "v1", "pods") }
-
-const mirrorAnnotation = "kubernetes.io/config.mirror"
-
 // injection is the check kubernetes.injection.
 func (c *Checks) injection(ctx context.Context) []checkup.Finding {
-	asking, err := c.labelled(ctx)
-	if err != nil {
-		return cannot("list", namespaces(), "", err)
+	a := c.asked(ctx)
+	out := judgeAsking(a)
+	if a.err != nil && len(a.watched) == 0 {
+		return append(out, cannot("list", namespaces(), "", a.err)...)
 	}
-	if len(asking) == 0 {
-		return []checkup.Finding{checkup.Warn("kubectl label namespace NAME "+inject.Label+"="+inject.Enabled+", then restart its pods", "no namespace asks for sidecars")}
-	}
-	var out []checkup.Finding
+	f := c.everyPod(ctx)
 	total := 0
-	for _, namespace := range asking {
-		list, err := objects[corev1.Pod](ctx, c.kubernetes, pods(), namespace, "")
-		if err != nil {
-			return cannot("list", pods(), namespace, err)
-		}
-		findings, with := judgePods(namespace, list)
-		out, total = append(out, findings...), total+with
+	for _, namespace := range slices.Sorted(maps.Keys(f.by)) {
+		out, total = append(out, f.by[namespace].judge(namespace)...), total+f.by[namespace].with
 	}
-	return checkup.OrOkay(out, "%s in %s with a running sidecar, none without", checkup.Many(total, "pod"), checkup.Many(len(asking), "namespace"))
-}
-
-// judgePods finds those pods of a namespace that should have a sidecar and have none that runs, and counts the others.
-func judgePods(namespace string, list []corev1.Pod) (out []checkup.Finding, with int) {
-	var without, waiting []string
-	for i := range list {
-		p := &list[i]
-		switch why, has := sidecarOf(p); {
-		case !wantsSidecar(p):
-		case !has:
-			without = append(without, p.Name)
-		case why != "":
-			waiting = append(waiting, p.Name+": "+why)
-		default:
-			with++
+	if len(a.enabled) == 0 && len(f.by) == 0 && f.err == nil {
+		out = append(out, checkup.Warn("kubectl label namespace NAME "+inject.Label+"="+inject.Enabled+", then restart its pods", "no namespace asks for sidecars"))
+	}
+	for _, part := range []struct {
+		of  kind
+		err error
+	}{{namespaces(), a.err}, {pods(), f.err}} {
+		if part.err != nil {
+			out = append(out, cannot("list", part.of, "", part.err)...)
 		}
 	}
-	if len(without) > 0 {
-		out = append(out, checkup.Warn("restart their workloads (kubectl -n "+namespace+" rollout restart deployment); what is not to have one gets the label "+inject.Label+"="+inject.Disabled,
-			"namespace %s: %s %s no sidecar, so nothing of theirs is counted: %s", namespace, checkup.Many(len(without), "pod"), has(len(without)), names(without)))
-	}
-	if len(waiting) > 0 {
-		out = append(out, checkup.Warn("kubectl -n "+namespace+" describe pod, and logs with -c "+inject.Container, "namespace %s: the sidecar does not run in %s", namespace, names(waiting)))
-	}
-	return out, with
+	return orOkay(out, "%s in %s with a running sidecar, none without", checkup.Many(total, "pod"), checkup.Many(len(f.by), "namespace"))
 }
 
-func has(n int) string {
-	if n == 1 {
-		return "has"
+// orOkay adds that all is in order where nothing but skipped things was found.
+func orOkay(out []checkup.Finding, format string, args ...any) []checkup.Finding {
+	if slices.ContainsFunc(out, func(f checkup.Finding) bool { return f.Level != checkup.Skipped || f.Denied }) {
+		return out
 	}
-	return "have"
+	return append(out, checkup.Okay(format, args...))
 }
 
-// wantsSidecar reports whether a pod of a namespace that asks for sidecars is one that gets them, and lives.
-func wantsSidecar(p *corev1.Pod) bool {
-	_, mirror := p.Annotations[mirrorAnnotation]
-	over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-	return p.Labels[inject.Label] != inject.Disabled && !mirror && !over && p.DeletionTimestamp == nil && !p.Spec.HostNetwork
+func judgeAsking(a *asking) (out []checkup.Finding) {
+	if len(a.wrong) > 0 {
+		out = append(out, checkup.Warn("kubectl label --overwrite namespace NAME "+inject.Label+"="+inject.Enabled+" (or "+inject.Disabled+"), then restart its pods",
+			"label %s has a value that asks for nothing, in %s", inject.Label, names(a.wrong)))
+	}
+	if len(a.never) > 0 {
+		out = append(out, checkup.Warn("kubectl label namespace NAME "+inject.Label+"-; put what is to have sidecars into another namespace",
+			"%s asks for sidecars, and the injector leaves it out by its name", names(a.never)))
+	}
+	if len(a.outside) > 0 {
+		out = append(out, checkup.Skip("if this installation is to serve them: the chart's value controller.watchNamespaces",
+			"not watched by this installation, and asking for sidecars: %s", names(a.outside)))
+	}
+	return out
 }
 
 // sidecarOf reports whether a pod has the sidecar, and why it does not run if so.

@@ -3,11 +3,13 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -17,7 +19,7 @@ import (
 // Bounds of what is read of a list.
 const (
 	pageSize   = 500
-	maxObjects = 50_000
+	maxObjects = 200_000
 )
 
 // kind is a kind of objects.
@@ -43,27 +45,45 @@ func object[T any](ctx context.Context, k kubernetes, of kind, namespace, name s
 	return decoded[T](u.Object)
 }
 
-// objects reads a list into Ts, page by page; namespace "" for all.
-func objects[T any](ctx context.Context, k kubernetes, of kind, namespace, selector string) ([]T, error) {
-	var out []T
+var errMore = errors.New("there are more than are looked at")
+
+// pages reads a list, page by page, and hands each object to take, which may end it; namespace "" for all. Where it
+// fails, what it handed over before holds.
+func pages(ctx context.Context, k kubernetes, of kind, namespace, selector string, take func(*unstructured.Unstructured) error) error {
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-	for {
+	for n := 0; ; {
 		page, err := k.client.Resource(of.GroupVersionResource).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return nil, err
+		if err != nil && n > 0 {
+			return fmt.Errorf("after the first %d: %w", n, err)
+		} else if err != nil {
+			return err
 		}
 		for i := range page.Items {
-			one, err := decoded[T](page.Items[i].Object)
-			if err != nil {
-				return nil, err
+			if err := take(&page.Items[i]); err != nil {
+				return err
 			}
-			out = append(out, *one)
 		}
-		options.Continue = page.GetContinue()
-		if options.Continue == "" || len(out) >= maxObjects {
-			return out, nil
+		n += len(page.Items)
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return nil
+		}
+		if n >= maxObjects {
+			return fmt.Errorf("%w: the first %d were", errMore, n)
 		}
 	}
+}
+
+// objects reads a list into Ts; namespace "" for all. Those read before an error come with it.
+func objects[T any](ctx context.Context, k kubernetes, of kind, namespace, selector string) ([]T, error) {
+	var out []T
+	err := pages(ctx, k, of, namespace, selector, func(u *unstructured.Unstructured) error {
+		one, err := decoded[T](u.Object)
+		if err == nil {
+			out = append(out, *one)
+		}
+		return err
+	})
+	return out, err
 }
 
 func decoded[T any](from map[string]any) (*T, error) {
@@ -95,6 +115,9 @@ func cannot(verb string, of kind, namespace string, err error) []checkup.Finding
 	}
 	if apierrors.IsForbidden(err) {
 		return []checkup.Finding{checkup.Deny("grant it, if it is to be looked at; docs/check.md has all rights that weir check needs", "this user may not %s %s%s", verb, what, where)}
+	}
+	if errors.Is(err, errMore) {
+		return []checkup.Finding{checkup.Warn("weir check is made for smaller clusters: look at the rest by hand", "list %s%s: %v", what, where, err)}
 	}
 	return []checkup.Finding{checkup.Fail("run again with a longer --timeout; then look at kube-apiserver", "%s %s%s: %v", verb, what, where, err)}
 }

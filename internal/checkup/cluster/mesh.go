@@ -28,6 +28,8 @@ const (
 
 // meshConfig is what is looked at of Istio's mesh configuration.
 type meshConfig struct {
+	configMap string // its name
+
 	ExtensionProviders []provider `json:"extensionProviders"`
 }
 
@@ -71,35 +73,68 @@ type serviceEntry struct {
 
 // istio is the check mesh.istio.
 func (c *Checks) istio(ctx context.Context) []checkup.Finding {
-	m, err := object[corev1.ConfigMap](ctx, c.kubernetes, configMaps(), c.cfg.IstioNamespace, meshConfigMap)
-	switch {
-	case apierrors.IsNotFound(err):
-		return []checkup.Finding{checkup.Skip("", "Istio is not installed in namespace %s", c.cfg.IstioNamespace)}
-	case err != nil:
-		return cannot("get", configMaps(), c.cfg.IstioNamespace, err)
-	}
-	var mesh meshConfig
-	if err := yaml.Unmarshal([]byte(m.Data[meshKey]), &mesh); err != nil {
-		return []checkup.Finding{checkup.Fail("correct it", "ConfigMap %s of namespace %s: %s: %v", meshConfigMap, c.cfg.IstioNamespace, meshKey, err)}
+	meshes, out := c.meshes(ctx)
+	if len(meshes) == 0 {
+		return out
 	}
 	authorizations, err := objects[authorization](ctx, c.kubernetes, authorizationPolicies(), "", "")
 	if err != nil && !apierrors.IsNotFound(err) {
-		return cannot("list", authorizationPolicies(), "", err)
+		return append(out, cannot("list", authorizationPolicies(), "", err)...)
 	}
 	entries, err := objects[serviceEntry](ctx, c.kubernetes, serviceEntries(), "", "")
 	if err != nil && !apierrors.IsNotFound(err) {
-		return cannot("list", serviceEntries(), "", err)
+		return append(out, cannot("list", serviceEntries(), "", err)...)
 	}
 	filters, err := objects[envoyFilter](ctx, c.kubernetes, envoyFilters(), "", "")
 	if err != nil && !apierrors.IsNotFound(err) {
-		return cannot("list", envoyFilters(), "", err)
+		return append(out, cannot("list", envoyFilters(), "", err)...)
 	}
-	return judgeIstio(mesh, authorizations, entries, filters)
+	return append(out, judgeIstio(meshes, authorizations, entries, filters)...)
+}
+
+// revisionLabel is what istiod's pods say of which revision they are; the default's ConfigMap has no suffix.
+const revisionLabel = "istio.io/rev"
+
+// meshes are the configurations of the mesh: Istio's, and that of each revision which runs. Without any, the findings say why.
+func (c *Checks) meshes(ctx context.Context) (out []meshConfig, findings []checkup.Finding) {
+	istiods, listing := objects[metav1.PartialObjectMetadata](ctx, c.kubernetes, pods(), c.cfg.IstioNamespace, "app=istiod")
+	configMapNames := []string{meshConfigMap}
+	for i := range istiods {
+		if r := istiods[i].Labels[revisionLabel]; r != "" && r != "default" && !slices.Contains(configMapNames, meshConfigMap+"-"+r) {
+			configMapNames = append(configMapNames, meshConfigMap+"-"+r)
+		}
+	}
+	for _, name := range configMapNames {
+		m, err := object[corev1.ConfigMap](ctx, c.kubernetes, configMaps(), c.cfg.IstioNamespace, name)
+		mesh := meshConfig{configMap: name}
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case apierrors.IsForbidden(err) && name != meshConfigMap:
+			findings = append(findings, checkup.Deny("let it get the ConfigMap "+name, "this user may not get the configuration of a revision of Istio, ConfigMap %s in namespace %s", name, c.cfg.IstioNamespace))
+		case err != nil:
+			findings = append(findings, cannot("get", configMaps(), c.cfg.IstioNamespace, err)...)
+		default:
+			if err := yaml.Unmarshal([]byte(m.Data[meshKey]), &mesh); err != nil {
+				findings = append(findings, checkup.Fail("correct it", "ConfigMap %s of namespace %s: %s: %v", name, c.cfg.IstioNamespace, meshKey, err))
+				continue
+			}
+			out = append(out, mesh)
+		}
+	}
+	switch {
+	case len(out) > 0 || len(findings) > 0:
+	case listing != nil:
+		findings = cannot("list", pods(), c.cfg.IstioNamespace, listing)
+	default:
+		findings = []checkup.Finding{checkup.Skip("", "Istio is not installed in namespace %s, of no revision", c.cfg.IstioNamespace)}
+	}
+	return out, findings
 }
 
 // judgeIstio finds providers that are named and not there, or there and not reachable: then Istio refuses every request; and
 // filters that ask too early.
-func judgeIstio(mesh meshConfig, authorizations []authorization, entries []serviceEntry, filters []envoyFilter) []checkup.Finding {
+func judgeIstio(meshes []meshConfig, authorizations []authorization, entries []serviceEntry, filters []envoyFilter) []checkup.Finding {
 	var out []checkup.Finding
 	users := map[string][]string{}
 	for _, a := range authorizations {
@@ -109,13 +144,10 @@ func judgeIstio(mesh meshConfig, authorizations []authorization, entries []servi
 	}
 	used := 0
 	for _, name := range sorted(users) {
-		i := slices.IndexFunc(mesh.ExtensionProviders, func(p provider) bool { return p.Name == name })
-		if i < 0 {
-			out = append(out, checkup.Fail("declare it in the mesh's configuration: weir render istio --mesh-config; or delete the AuthorizationPolicy", "AuthorizationPolicy %s names the provider %q, which the mesh's configuration does not have: every request is refused", names(users[name]), name))
-			continue
-		}
-		if p := mesh.ExtensionProviders[i]; weirs(p) {
-			out, used = append(out, judgeProvider(p, entries)...), used+1
+		found, weirs := judgeProviders(name, users[name], meshes, entries)
+		out = append(out, found...)
+		if weirs {
+			used++
 		}
 	}
 	early, asking := judgeFilters(filters)
@@ -124,6 +156,39 @@ func judgeIstio(mesh meshConfig, authorizations []authorization, entries []servi
 	}
 	return checkup.OrOkay(append(out, early...), "%s and %s of weir's: each provider is declared and has a ServiceEntry, each filter comes just before the router",
 		checkup.Many(used, "provider"), checkup.Many(asking, "EnvoyFilter"))
+}
+
+// judgeProviders holds the provider that AuthorizationPolicies name against each revision's configuration.
+func judgeProviders(name string, users []string, meshes []meshConfig, entries []serviceEntry) (out []checkup.Finding, isWeirs bool) {
+	const declare = "declare it in the mesh's configuration: weir render istio --mesh-config; or delete the AuthorizationPolicy"
+	var lacking []string
+	judged := map[string]bool{} // findings of revisions that are alike are said once
+	for _, m := range meshes {
+		i := slices.IndexFunc(m.ExtensionProviders, func(p provider) bool { return p.Name == name })
+		if i < 0 {
+			lacking = append(lacking, m.configMap)
+			continue
+		}
+		p := m.ExtensionProviders[i]
+		if !weirs(p) {
+			continue
+		}
+		isWeirs = true
+		for _, f := range judgeProvider(p, entries) {
+			if !judged[f.Text] {
+				judged[f.Text] = true
+				out = append(out, f)
+			}
+		}
+	}
+	switch {
+	case len(lacking) == 0:
+	case len(lacking) == len(meshes):
+		out = append(out, checkup.Fail(declare, "AuthorizationPolicy %s names the provider %q, which the mesh's configuration does not have: every request is refused", names(users), name))
+	default:
+		out = append(out, checkup.Warn(declare, "AuthorizationPolicy %s names the provider %q, which the ConfigMap %s does not have: pods of that revision refuse every request", names(users), name, names(lacking)))
+	}
+	return out, isWeirs
 }
 
 func sorted(m map[string][]string) []string {

@@ -26,19 +26,15 @@ type policyObject struct {
 // policies is the check kubernetes.policies.
 func (c *Checks) policies(ctx context.Context) []checkup.Finding {
 	list, err := objects[policyObject](ctx, c.kubernetes, quotaPolicies(), "", "")
-	switch {
-	case apierrors.IsNotFound(err):
+	if apierrors.IsNotFound(err) {
 		return []checkup.Finding{checkup.Skip("", "the resource is not defined")}
-	case err != nil:
-		return cannot("list", quotaPolicies(), "", err)
 	}
-	return judgePolicies(list)
-}
-
-func judgePolicies(list []policyObject) []checkup.Finding {
 	var out []checkup.Finding
 	for i := range list {
 		out = append(out, judgePolicy(&list[i])...)
+	}
+	if err != nil {
+		return append(out, cannot("list", quotaPolicies(), "", err)...)
 	}
 	return checkup.OrOkay(out, "%s, each accepted and in force in every pod of its targets", checkup.Many(len(list), "QuotaPolicy"))
 }

@@ -45,7 +45,7 @@ func (c *Checks) controller(ctx context.Context) []checkup.Finding {
 	l, err := object[coordinationv1.Lease](ctx, c.kubernetes, leases(), c.cfg.Namespace, controllerName)
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
-		out = append(out, judgeLease(l, c.cfg.Now())...)
+		out = append(out, judgeLease(l, c.cfg.Namespace, c.cfg.Now())...)
 	default:
 		out = append(out, cannot("get", leases(), c.cfg.Namespace, err)...)
 	}
@@ -89,8 +89,8 @@ const leaseSlack = time.Minute
 var errNobody = errors.New("no controller leads: policies are not published, and no status is written")
 
 // judgeLease: l nil: there is none.
-func judgeLease(l *coordinationv1.Lease, now time.Time) []checkup.Finding {
-	look := "the controllers' logs say why: kubectl logs deployment/" + controllerName
+func judgeLease(l *coordinationv1.Lease, namespace string, now time.Time) []checkup.Finding {
+	look := "the controllers' logs say why: kubectl -n " + namespace + " logs -l app.kubernetes.io/component=controller --prefix"
 	if l == nil || l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || l.Spec.RenewTime == nil {
 		return []checkup.Finding{checkup.Fail(look, "%v", errNobody)}
 	}

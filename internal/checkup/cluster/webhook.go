@@ -21,30 +21,19 @@ func webhooks() kind {
 }
 func secrets() kind        { return of("", "v1", "secrets") }
 func endpointSlices() kind { return of("discovery.k8s.io", "v1", "endpointslices") }
-func namespaces() kind     { return of("", "v1", "namespaces") }
 
 // expirySoon is when a certificate should have been renewed long ago: the controller does so a month before.
 const expirySoon = 7 * 24 * time.Hour
-
-// labelled are the names of the namespaces that ask for injection.
-func (c *Checks) labelled(ctx context.Context) ([]string, error) {
-	list, err := objects[corev1.Namespace](ctx, c.kubernetes, namespaces(), "", inject.Label+"="+inject.Enabled)
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = list[i].Name
-	}
-	return out, err
-}
 
 // webhook is the check kubernetes.webhook.
 func (c *Checks) webhook(ctx context.Context) []checkup.Finding {
 	w, err := object[admissionv1.MutatingWebhookConfiguration](ctx, c.kubernetes, webhooks(), "", injectorName)
 	if apierrors.IsNotFound(err) {
-		asking, err := c.labelled(ctx)
-		if err != nil {
-			return cannot("list", namespaces(), "", err)
+		a := c.asked(ctx)
+		if a.err != nil && len(a.enabled) == 0 {
+			return cannot("list", namespaces(), "", a.err)
 		}
-		return judgeNoWebhook(asking)
+		return judgeNoWebhook(a.enabled)
 	}
 	if err != nil {
 		return cannot("get", webhooks(), "", err)

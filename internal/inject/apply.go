@@ -143,7 +143,7 @@ func withoutReserved(mounts []any, but string) []any {
 }
 
 func eachContainer(spec object, visit func(object)) {
-	for _, key := range []string{"initContainers", "containers", "ephemeralContainers"} {
+	for _, key := range containerLists() {
 		for _, item := range listAt(spec, key) {
 			if k, ok := item.(object); ok {
 				visit(k)

@@ -12,8 +12,35 @@ import (
 // object is a decoded JSON object. Its numbers are json.Number, float64 or int64.
 type object = map[string]any
 
+// Bounds of a pod. In Kubernetes' types an empty container takes a thousand bytes, and in JSON three.
+const (
+	maxContainers = 128
+	maxVolumes    = 1024
+)
+
+// bounded refuses a pod that would take much memory in Kubernetes' types.
+func bounded(template object) error {
+	spec := at(template, "spec")
+	n := 0
+	for _, key := range containerLists() {
+		n += len(listAt(spec, key))
+	}
+	if n > maxContainers {
+		return fmt.Errorf("the pod has %d containers, and the injector takes %d", n, maxContainers)
+	}
+	if n := len(listAt(spec, "volumes")); n > maxVolumes {
+		return fmt.Errorf("the pod has %d volumes, and the injector takes %d", n, maxVolumes)
+	}
+	return nil
+}
+
+func containerLists() []string { return []string{"initContainers", "containers", "ephemeralContainers"} }
+
 // viewOf is the template in Kubernetes' types, to read from; an error says which field has the wrong type.
 func viewOf(template object) (*corev1.PodTemplateSpec, error) {
+	if err := bounded(template); err != nil {
+		return nil, err
+	}
 	data, err := json.Marshal(template)
 	if err != nil {
 		return nil, fmt.Errorf("encode the pod: %w", err)

@@ -26,6 +26,7 @@ import (
 // A release from its installation to what is left of it: the key by which counts are named and the policies outlive each
 // change, what the controller wrote is not undone, and nothing else stays.
 func life(t *testing.T, c *cluster.Cluster) {
+	t.Setenv("HELM_MAX_HISTORY", "0") // the first revision is gone back to, again and again
 	r := release{t, c}
 	r.helm("install", "--values", values("minimal"))
 	c.Apply(t, policy)
@@ -115,6 +116,17 @@ func scaled(t *testing.T, c *cluster.Cluster) {
 		if n := r.replicas(); n != want {
 			t.Errorf("%d replicas, want %d", n, want)
 		}
+	}
+	back := []string{"rollback", "weir", "1", "--namespace", namespace}
+	upgrade(2, "info")
+	c.Kubectl(t, "scale", "statefulset", "weir-aggregator", "--namespace", namespace, "--replicas=5")
+	upgrade(5, "warn")
+	if out, err := c.TryHelm(t, back...); err == nil || !strings.Contains(out, ".spec.replicas") {
+		t.Errorf("without the flag: %v\n%s", err, out)
+	}
+	c.Helm(t, append(back, "--force-conflicts")...)
+	if n := r.replicas(); n != 2 {
+		t.Errorf("%d replicas", n)
 	}
 	upgrade(2, "info")
 	upgrade(2, "warn")

@@ -118,7 +118,7 @@ func Doc(field string) string {
 	case "Kubernetes.IstioNamespace":
 		return "IstioNamespace is where istiod and its ConfigMap istio are, if they are."
 	case "Kubernetes.Kubeconfig":
-		return "Kubeconfig is a file that says how to reach kube-apiserver. Empty: that of the environment ($KUBECONFIG), or as a pod in the cluster; where there is neither, Kubernetes is not looked at."
+		return "Kubeconfig is a file that says how to reach kube-apiserver. Empty: that of the environment ($KUBECONFIG), with a context named ~/.kube/config, or as a pod in the cluster; where there is none of these, Kubernetes is not looked at."
 	case "Kubernetes.Namespace":
 		return "Namespace is the installation's."
 	case "LeaderElection.Enabled":

@@ -33,8 +33,9 @@ type Check struct {
 
 // Kubernetes is the cluster that weir runs in, if it does.
 type Kubernetes struct {
-	// Kubeconfig is a file that says how to reach kube-apiserver. Empty: that of the environment ($KUBECONFIG), or
-	// as a pod in the cluster; where there is neither, Kubernetes is not looked at.
+	// Kubeconfig is a file that says how to reach kube-apiserver. Empty: that of the environment ($KUBECONFIG), with
+	// a context named ~/.kube/config, or as a pod in the cluster; where there is none of these, Kubernetes is not
+	// looked at.
 	Kubeconfig string `yaml:"kubeconfig" flag:"kubeconfig"`
 	// Context is the context of the kubeconfig. Empty: its current one.
 	Context string `yaml:"context" flag:"context"`

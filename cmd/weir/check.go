@@ -23,6 +23,9 @@ const (
 	leastCheckTimeout   = time.Second
 )
 
+var errNothing = errors.New("there is nothing to look at: for Kubernetes name --kubeconfig ~/.kube/config, or --context NAME for a context of it " +
+	"(it is not read unless one of the two is given); else --kafka-brokers HOST:PORT, --redis-addresses HOST:PORT, or a file that has them (--config FILE)")
+
 // checker is weir check's own flags.
 type checker struct {
 	json, strict bool
@@ -76,7 +79,7 @@ func (c checker) run(cmd *cobra.Command, cfg config.Check) error {
 	switch {
 	case errors.Is(err, cluster.ErrNone):
 		if len(parts.Kafka.Brokers) == 0 && len(parts.Redis.Addresses) == 0 {
-			return cli.Usage(errors.New("there is nothing to look at: name --kafka-brokers, --redis-addresses, --kubeconfig or a file that has them (--config)"))
+			return cli.Usage(errNothing)
 		}
 	case err != nil:
 		return err

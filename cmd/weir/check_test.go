@@ -29,6 +29,7 @@ func onlyRedis(t *testing.T, info string) string {
 
 func TestCheckExitCodes(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	fine := onlyRedis(t, "redis_version:7.0.15 role:master maxmemory:0 maxmemory_policy:noeviction aof_enabled:1")
 	evicts := onlyRedis(t, "redis_version:7.0.15 role:master maxmemory:1 maxmemory_policy:allkeys-lru aof_enabled:1")
 	for name, tt := range map[string]struct {
@@ -41,7 +42,8 @@ func TestCheckExitCodes(t *testing.T) {
 		"a warning":       {[]string{"--redis-addresses", evicts}, 0, []string{"warning  redis.settings", "fix: CONFIG SET maxmemory-policy noeviction"}, ""},
 		"strictly":        {[]string{"--redis-addresses", evicts, "--strict"}, 1, []string{"warning  redis.settings"}, "weir check: 1 warning, and --strict takes them for failures\n"},
 		"a failure":       {[]string{"--redis-addresses", "127.0.0.1:1", "--timeout", "1s"}, 1, []string{"failed   redis.reachable", "fix: "}, "weir check: 1 check failed\n"},
-		"nothing named":   {nil, 2, nil, "nothing to look at"},
+		"nothing named":   {nil, 2, nil, "nothing to look at: for Kubernetes name --kubeconfig ~/.kube/config, or --context NAME"},
+		"no such context": {[]string{"--context", "none-such"}, 1, nil, `none-such`},
 		"no such broker":  {[]string{"--kafka-brokers", "here"}, 1, nil, `"here" is not host:port`},
 		"too little time": {[]string{"--redis-addresses", fine, "--timeout", "1ms"}, 2, nil, "--timeout 1ms"},
 	} {

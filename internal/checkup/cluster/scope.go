@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -52,12 +53,18 @@ func leftOut(s *metav1.LabelSelector) []string {
 	return nil
 }
 
-// has reports whether pods of a namespace may get sidecars.
+// has reports whether pods of a namespace may get sidecars: with its label as it should be, or with one of their own.
 func (s scope) has(n *corev1.Namespace) bool {
 	if s.selectors == nil {
 		return !s.leavesOut(n.Name)
 	}
-	return slices.ContainsFunc(s.selectors, func(one labels.Selector) bool { return one.Matches(labels.Set(n.Labels)) })
+	asks, says := labels.Set(maps.Clone(n.Labels)), labels.Set(maps.Clone(n.Labels))
+	if asks == nil {
+		asks = labels.Set{}
+	}
+	asks[inject.Label] = inject.Enabled
+	delete(says, inject.Label)
+	return slices.ContainsFunc(s.selectors, func(one labels.Selector) bool { return one.Matches(asks) || one.Matches(says) })
 }
 
 func (s scope) leavesOut(namespace string) bool { return slices.Contains(s.never, namespace) }

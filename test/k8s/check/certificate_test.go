@@ -43,8 +43,13 @@ webhooks:
   admissionReviewVersions: [v1]
   sideEffects: None
   failurePolicy: Ignore
+  timeoutSeconds: 1
   clientConfig: {caBundle: %[1]s, service: {name: weir-webhook, namespace: weir-system, path: /inject}}
-  objectSelector: {matchLabels: {none: such}}
+  namespaceSelector:
+    matchExpressions:
+    - {key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kube-node-lease, weir-system]}
+    - {key: kubernetes.io/metadata.name, operator: In, values: [shop, carts]}
+    - {key: weirproxy.dev/inject, operator: In, values: [enabled]}
   rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
 `, text)
 }

@@ -188,6 +188,8 @@ func start(t *testing.T) *world {
 	c.Namespace(t, "weir-system", nil)
 	c.Namespace(t, "istio-system", nil)
 	c.Namespace(t, "shop", map[string]string{"weirproxy.dev/inject": "enabled"})
+	c.Namespace(t, "elsewhere", map[string]string{"weirproxy.dev/inject": "enabled"}) // of another installation: no copy, no sidecar
+	c.Apply(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: other, namespace: elsewhere}\nspec: {containers: [{name: app, image: example.com/app}]}")
 	c.Apply(t, installed)
 	w.ready("deployment/weir-controller", 1)
 	w.ready("statefulset/weir-aggregator", 1)
@@ -219,6 +221,9 @@ func TestCheckOnARealServer(t *testing.T) {
 	if !fine.has("kubernetes.definition", "ok", "defined as this program has it") {
 		t.Errorf("the schema that kube-apiserver stores is not seen as the chart's:\n%v", fine)
 	}
+	if !fine.has("kubernetes.injection", "skipped", "not watched by this installation, and asking for sidecars: elsewhere") || !fine.has("kubernetes.injection", "ok", "1 pod in 1 namespace") {
+		t.Errorf("another installation's namespace:\n%v", fine)
+	}
 	for _, tt := range []struct {
 		name                string
 		breaks, mends       func()
@@ -240,6 +245,9 @@ func TestCheckOnARealServer(t *testing.T) {
 		}, func() { w.Kubectl(t, "-n", "shop", "delete", "pod", "orders-b", "--force") }, "kubernetes.injection", "warning", "1 pod has no sidecar, so nothing of theirs is counted: orders-b"},
 		{"a copy is another key", func() { w.Apply(t, secret("shop", 'x')) }, func() { w.Apply(t, secret("shop", 'k')) },
 			"kubernetes.identity", "failed", "another key than the installation's in the copy of Secret weir-identity in shop"},
+		{"a label of another value", func() { w.Kubectl(t, "label", "--overwrite", "namespace", "shop", "weirproxy.dev/inject=true") },
+			func() { w.Kubectl(t, "label", "--overwrite", "namespace", "shop", "weirproxy.dev/inject=enabled") },
+			"kubernetes.injection", "warning", "has a value that asks for nothing, in shop (true)"},
 		{"a policy is in force nowhere", func() { w.status("False") }, func() { w.status("True") },
 			"kubernetes.policies", "failed", "Pending: no pod yet (0 of 1 pods; lagging: orders-a)"},
 	} {

@@ -58,7 +58,7 @@ const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"orders-
 func rawOf(pod string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(pod)} }
 
 // review asks h about a pod's creation.
-func review(t testing.TB, h *Handler, pod string, change ...func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionResponse {
+func review(t testing.TB, h http.Handler, pod string, change ...func(*admissionv1.AdmissionRequest)) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{UID: "1", Namespace: "shop", Operation: admissionv1.Create,
 		Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"}, Object: rawOf(pod)}
@@ -143,9 +143,14 @@ func TestWhatIsNotThePodsMistakeNeverRefusesIt(t *testing.T) {
 		says    string // in the refusal or a warning
 	}{
 		"a wrong target":             {pod: with(inject.AnnotationTarget, "orders"), cluster: enabled(), outcome: outcomeRefused, says: inject.AnnotationTarget},
-		"a target of others":         {pod: with(inject.AnnotationTarget, "bank/Service/vault"), cluster: enabled(), outcome: outcomeRefused, says: "foreignTargets"},
+		"a target of others":         {pod: with(inject.AnnotationTarget, "bank/Service/vault"), cluster: enabled(), outcome: outcomeFailed, says: "foreignTargets"},
 		"a wrong quantity":           {pod: with(inject.AnnotationCPULimit, "much"), cluster: enabled(), outcome: outcomeRefused, says: "cpu-limit"},
 		"a mistyped annotation":      {pod: with("weirproxy.dev/tarjet", "Service/orders"), cluster: enabled(), outcome: outcomeInjected, says: "did you mean weirproxy.dev/target"},
+		"a kind that is none":        {pod: with(inject.AnnotationTarget, "service/orders"), cluster: enabled(), outcome: outcomeRefused, says: "write Service"},
+		"above the settings' limit":  {pod: with(inject.AnnotationMemoryRequest, "1Gi"), cluster: enabled(), outcome: outcomeInjected, says: "request for memory is 192Mi"},
+		"the metrics' port":          {pod: with(inject.AnnotationListen, "tcp://127.0.0.1:9194"), cluster: enabled(), outcome: outcomeFailed, says: "for its metrics"},
+		"the admin server's port":    {pod: with(inject.AnnotationListen, "tcp://127.0.0.1:9192"), cluster: enabled(), outcome: outcomeRefused, says: "for its admin server"},
+		"a proxy that comes later":   {pod: with(inject.AnnotationProxy, "kuma-sidecar"), cluster: enabled(), outcome: outcomeInjected, says: "unless another injector adds it"},
 		"a port that is taken":       {pod: strings.Replace(pod, `"name":"app",`, `"name":"app","ports":[{"containerPort":9194}],`, 1), cluster: enabled(), outcome: outcomeFailed, says: "port 9194"},
 		"the cluster does not say":   {pod: pod, cluster: around{err: errors.New("no answer from the server")}, outcome: outcomeFailed, says: "no answer from the server"},
 		"no pod":                     {pod: `{"spec":{"containers":"none"}}`, cluster: enabled(), outcome: outcomeFailed, says: "without weir-sidecar"},

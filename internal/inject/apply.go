@@ -2,6 +2,7 @@ package inject
 
 import (
 	"encoding/json"
+	"path"
 	"slices"
 	"strconv"
 
@@ -18,9 +19,10 @@ func (e *Engine) apply(template object, pod *corev1.PodTemplateSpec, c *choices)
 	if err := e.applyContainer(spec, *c); err != nil {
 		return err
 	}
-	if err := e.applyVolumes(spec, *c); err != nil {
+	if err := e.applyVolumes(spec, c); err != nil {
 		return err
 	}
+	rec.Pod = setPodResources(spec, pod, rec.Pod, c.resources)
 	group := int64(0)
 	if c.unix() {
 		group = e.settings.Group
@@ -102,10 +104,10 @@ func plainPlace(list []any) int {
 	return 0
 }
 
-func (e *Engine) applyVolumes(spec object, c choices) error {
+func (e *Engine) applyVolumes(spec object, c *choices) error {
 	list := listAt(spec, "volumes")
 	var wanted []string
-	for _, v := range e.volumes(c) {
+	for _, v := range e.volumes(*c) {
 		tree, err := treeOf(v)
 		if err != nil {
 			return err
@@ -126,6 +128,7 @@ func (e *Engine) applyVolumes(spec object, c choices) error {
 		}
 		mounts := listAt(k, "volumeMounts")
 		if c.unix() && slices.Contains(c.proxies, name) {
+			mounts = c.withoutOthersAt(mounts, name)
 			mounts = setNamed(mounts, mount, len(mounts))
 			setList(k, "volumeMounts", withoutReserved(mounts, volumeRun))
 			return
@@ -135,6 +138,18 @@ func (e *Engine) applyVolumes(spec object, c choices) error {
 		}
 	})
 	return nil
+}
+
+// withoutOthersAt is the mounts without those of the pod's own where the socket is to be: a path is mounted once.
+func (c *choices) withoutOthersAt(mounts []any, container string) []any {
+	return slices.DeleteFunc(slices.Clone(mounts), func(item any) bool {
+		m, _ := item.(object)
+		if nameOf(item) == volumeRun || path.Clean(textAt(m, "mountPath")) != dirRun {
+			return false
+		}
+		c.note("container %s's own mount of volume %s at %s is replaced: the socket is there", container, nameOf(item), dirRun)
+		return true
+	})
 }
 
 // withoutReserved is the mounts without those of the injector's volumes, but for one.
@@ -214,7 +229,8 @@ func setDefaultContainer(template object, old, name string) string {
 
 // Uninject takes the sidecar out of template, in place, and leaves the rest as it is.
 func Uninject(template map[string]any) (Outcome, error) {
-	if _, err := viewOf(template); err != nil {
+	pod, err := viewOf(template)
+	if err != nil {
 		return Outcome{}, err
 	}
 	rec, injected := recordOf(template)
@@ -230,6 +246,7 @@ func Uninject(template map[string]any) (Outcome, error) {
 	setList(spec, "volumes", without(listAt(spec, "volumes"), reservedVolumes()...))
 	eachContainer(spec, func(k object) { setList(k, "volumeMounts", withoutReserved(listAt(k, "volumeMounts"), "")) })
 	setGroup(spec, rec.Group, 0)
+	setPodResources(spec, pod, rec.Pod, corev1.ResourceRequirements{})
 	setDefaultContainer(template, rec.DefaultContainer, "")
 	delete(at(template, "metadata", "annotations"), AnnotationRecord)
 	prune(template, "metadata", "annotations")

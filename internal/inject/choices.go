@@ -58,18 +58,27 @@ func (e *Engine) choose(pod *corev1.PodTemplateSpec, s Subject) (choices, error)
 			errs = append(errs, &AnnotationError{annotation, err})
 		}
 	}
+	conflict := func(annotation string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("annotation %s: %w", annotation, err))
+		}
+	}
 	var err error
-	c.listen, err = e.settings.listens(orElse(a[AnnotationListen], e.settings.Listen))
+	c.listen, err = listens(orElse(a[AnnotationListen], e.settings.Listen))
 	check(AnnotationListen, err)
+	conflict(AnnotationListen, e.settings.reaches(c.listen))
 	c.logLevel = orElse(a[AnnotationLogLevel], e.settings.LogLevel)
 	if c.logLevel != "" {
 		_, err = log.ParseLevel(c.logLevel)
 		check(AnnotationLogLevel, err)
 	}
-	c.targets, err = e.targets(a[AnnotationTarget], s.Namespace)
-	check(AnnotationTarget, err)
-	c.resources, err = e.resources(a)
-	check(domain+"…", err)
+	if text, named := a[AnnotationTarget]; named {
+		c.targets, err = targets(text, s.Namespace)
+		check(AnnotationTarget, err)
+		conflict(AnnotationTarget, e.foreign(c.targets, s.Namespace))
+	}
+	annotation, err := e.resources(a, &c)
+	check(annotation, err)
 	c.labels, err = labelsOf(pod.Labels)
 	errs = append(errs, err, nameError(c.ownerName))
 	if len(c.targets) == 0 && c.ownerKind == "" && len(c.labels) == 0 {
@@ -84,9 +93,8 @@ func (e *Engine) choose(pod *corev1.PodTemplateSpec, s Subject) (choices, error)
 	return c, errors.Join(errs...)
 }
 
-// targets are the named ones, each within the pod's own namespace but for those of shared gateways.
-func (e *Engine) targets(annotation, namespace string) (targets []string, err error) {
-	foreign := slices.Contains(e.settings.ForeignTargets, namespace)
+// targets are the named ones; those of the pod's own namespace, whichever that will be, by reference.
+func targets(annotation, namespace string) (targets []string, err error) {
 	for name := range strings.SplitSeq(annotation, ",") {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
@@ -98,20 +106,22 @@ func (e *Engine) targets(annotation, namespace string) (targets []string, err er
 				return nil, fmt.Errorf("/%s: the namespace is missing; write %s for one in the pod's namespace", name, name)
 			}
 		}
-		if _, _, _, err := policy.ParseTarget(orElse(own, "namespace") + "/" + name); err != nil {
+		_, kind, _, err := policy.ParseTarget(orElse(own, "namespace") + "/" + name)
+		if err != nil {
 			return nil, fmt.Errorf("%w; or Kind/name for one in the pod's namespace", err)
 		}
-		switch {
-		case own == namespace: // the pod's own, whichever that will be
+		if err := kindError(kind); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if own == namespace {
 			own = reference(envNamespace)
-		case namespace == "":
-			return nil, fmt.Errorf("%s/%s: the pod's namespace is not known here; write %s, or give --namespace", own, name, name)
-		case !foreign:
-			return nil, fmt.Errorf("%s/%s: a pod of namespace %s may name targets of its own namespace only; foreignTargets of the injector's settings lists those that may name others", own, name, namespace)
 		}
 		targets = append(targets, own+"/"+name)
 	}
-	if len(targets) > maxTargets {
+	switch {
+	case len(targets) == 0:
+		return nil, errors.New("it names no target; write Service/orders, or leave the annotation out")
+	case len(targets) > maxTargets:
 		return nil, fmt.Errorf("%d targets, at most %d", len(targets), maxTargets)
 	}
 	return targets, nil
@@ -120,36 +130,94 @@ func (e *Engine) targets(annotation, namespace string) (targets []string, err er
 // maxTargets is how many a sidecar takes.
 const maxTargets = 256
 
-func (e *Engine) resources(a map[string]string) (corev1.ResourceRequirements, error) {
-	r := e.settings.Resources
-	for annotation, field := range map[string]*string{
-		AnnotationCPURequest: &r.CPURequest, AnnotationCPULimit: &r.CPULimit,
-		AnnotationMemoryRequest: &r.MemoryRequest, AnnotationMemoryLimit: &r.MemoryLimit,
-	} {
-		switch text, ok := a[annotation]; {
-		case text == "none":
-			*field = ""
-		case ok:
-			*field = orElse(text, "?") // an empty one is a mistake
-		}
-	}
-	return r.requirements()
+// targetKinds are those that a policy may have.
+func targetKinds() []string {
+	return []string{"Service", "Deployment", "StatefulSet", "DaemonSet", "Gateway", "HTTPRoute", "GRPCRoute"}
 }
 
-// fillResources takes over what the sidecar that is there has and the injector sets not. A request is at most its
-// limit, or the pod would be refused.
+func kindError(kind string) error {
+	if slices.Contains(targetKinds(), kind) {
+		return nil
+	}
+	for _, known := range targetKinds() {
+		if strings.EqualFold(kind, known) {
+			return fmt.Errorf("no policy is for kind %q; write %s", kind, known)
+		}
+	}
+	if near, ok := configfile.Nearest(kind, targetKinds()); ok {
+		return fmt.Errorf("no policy is for kind %q; did you mean %s?", kind, near)
+	}
+	return fmt.Errorf("no policy is for kind %q; there are %s", kind, strings.Join(targetKinds(), ", "))
+}
+
+// foreign refuses targets of other namespaces but to the pods of shared gateways.
+func (e *Engine) foreign(targets []string, namespace string) error {
+	if slices.Contains(e.settings.ForeignTargets, namespace) {
+		return nil
+	}
+	for _, target := range targets {
+		own, name, _ := strings.Cut(target, "/")
+		switch {
+		case own == reference(envNamespace):
+		case namespace == "":
+			return fmt.Errorf("%s: the pod's namespace is not known here; write %s, or give --namespace", target, name)
+		default:
+			return fmt.Errorf("%s: a pod of namespace %s may name targets of its own namespace only; foreignTargets of the injector's settings lists those that may name others", target, namespace)
+		}
+	}
+	return nil
+}
+
+// resources are the settings' with what the pod chose in place; annotation is the one that an error is of. What the
+// pod chose by itself may be wrong; where it does not go with the settings, which change without it, the lower holds.
+func (e *Engine) resources(a map[string]string, c *choices) (annotation string, err error) {
+	r, own := e.settings.Resources, Resources{}
+	for _, q := range []struct {
+		annotation string
+		field, own *string
+	}{
+		{AnnotationCPURequest, &r.CPURequest, &own.CPURequest}, {AnnotationCPULimit, &r.CPULimit, &own.CPULimit},
+		{AnnotationMemoryRequest, &r.MemoryRequest, &own.MemoryRequest}, {AnnotationMemoryLimit, &r.MemoryLimit, &own.MemoryLimit},
+	} {
+		switch text, ok := a[q.annotation]; {
+		case text == "none":
+			*q.field = ""
+		case ok:
+			*q.own = orElse(text, "?") // an empty one is a mistake
+			*q.field = *q.own
+			if _, err := quantity(strings.TrimPrefix(q.annotation, domain), *q.own); err != nil {
+				return q.annotation, err
+			}
+		}
+	}
+	if _, err := own.requirements(); err != nil {
+		return domain + "…", err
+	}
+	if c.resources, err = r.quantities(); err != nil {
+		return domain + "…", err // not reached: settings and annotations are valid each
+	}
+	c.lower("the limit")
+	return "", nil
+}
+
+// lower makes each request at most its limit, or the pod would be refused.
+func (c *choices) lower(whose string) {
+	for _, name := range slices.Sorted(maps.Keys(c.resources.Limits)) {
+		limit := c.resources.Limits[name]
+		if request, ok := c.resources.Requests[name]; ok && request.Cmp(limit) > 0 {
+			c.note("the sidecar's request for %s is %s: %s is below %s", name, limit.String(), whose, request.String())
+			c.resources.Requests[name] = limit
+		}
+	}
+}
+
+// fillResources takes over what the sidecar that is there has and the injector sets not.
 func (c *choices) fillResources(pod *corev1.PodTemplateSpec) {
 	for _, k := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if k.Name != Container {
-			continue
-		}
-		c.resources.Limits = filled(c.resources.Limits, k.Resources.Limits)
-		c.resources.Requests = filled(c.resources.Requests, k.Resources.Requests)
-		for name, limit := range c.resources.Limits {
-			if request, ok := c.resources.Requests[name]; ok && request.Cmp(limit) > 0 {
-				c.note("the sidecar's request for %s is %s: the namespace's default limit is below %s", name, limit.String(), request.String())
-				c.resources.Requests[name] = limit
-			}
+		if k.Name == Container {
+			c.resources.Limits = filled(c.resources.Limits, k.Resources.Limits)
+			c.resources.Requests = filled(c.resources.Requests, k.Resources.Requests)
+			c.lower("the namespace's default limit")
 		}
 	}
 }
@@ -196,15 +264,8 @@ func (c *choices) findProxies(pod *corev1.PodTemplateSpec) error {
 	for _, k := range pod.Spec.InitContainers {
 		all = append(all, k.Name)
 	}
-	if named := pod.Annotations[AnnotationProxy]; named != "" {
-		for name := range strings.SplitSeq(named, ",") {
-			name = strings.TrimSpace(name)
-			if !slices.Contains(all, name) && !slices.Contains(proxyNames(), name) {
-				return fmt.Errorf("the pod has no container %q; it has %s", name, strings.Join(all, ", "))
-			}
-			c.proxies = append(c.proxies, name)
-		}
-		return nil
+	if named, ok := pod.Annotations[AnnotationProxy]; ok {
+		return c.nameProxies(named, all)
 	}
 	for _, name := range proxyNames() {
 		if slices.Contains(all, name) {
@@ -222,6 +283,23 @@ func (c *choices) findProxies(pod *corev1.PodTemplateSpec) error {
 	return nil
 }
 
+// nameProxies takes the named ones. One that is not there may be another injector's, which comes later.
+func (c *choices) nameProxies(named string, all []string) error {
+	for name := range strings.SplitSeq(named, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if !slices.Contains(all, name) {
+			c.note("the pod has no container %q (annotation %s), unless another injector adds it; it has %s", name, AnnotationProxy, strings.Join(all, ", "))
+		}
+		c.proxies = append(c.proxies, name)
+	}
+	if len(c.proxies) == 0 {
+		return errors.New("it names no container; name the proxy's, or leave the annotation out")
+	}
+	return nil
+}
+
 func asksForIstio(pod *corev1.PodTemplateSpec) bool {
 	const inject = "sidecar.istio.io/inject"
 	return pod.Labels[inject] == "true" || pod.Annotations[inject] == "true"
@@ -233,7 +311,7 @@ func (e *Engine) ports(c choices, pod *corev1.PodTemplateSpec) error {
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for _, k := range list {
 			for _, p := range k.Ports {
-				if k.Name != Container {
+				if k.Name != Container && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
 					taken[p.ContainerPort] = k.Name
 				}
 			}

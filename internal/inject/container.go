@@ -129,12 +129,16 @@ func (s Settings) probe(failures, period int32, args ...string) *corev1.Probe {
 
 // securityContext satisfies the Pod Security Standard "restricted".
 func (s Settings) securityContext() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		RunAsUser: new(s.User), RunAsGroup: new(s.Group), RunAsNonRoot: new(true),
+	out := &corev1.SecurityContext{
+		RunAsNonRoot:             new(true),
 		AllowPrivilegeEscalation: new(false), Privileged: new(false), ReadOnlyRootFilesystem: new(true),
 		Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
+	if s.User != 0 {
+		out.RunAsUser, out.RunAsGroup = new(s.User), new(s.Group)
+	}
+	return out
 }
 
 func fieldEnv(name, path string) corev1.EnvVar {
@@ -143,8 +147,20 @@ func fieldEnv(name, path string) corev1.EnvVar {
 	}}
 }
 
-// requirements are the resources in Kubernetes' type.
-func (r Resources) requirements() (out corev1.ResourceRequirements, err error) {
+// requirements are the resources in Kubernetes' type; a request is at most its limit.
+func (r Resources) requirements() (corev1.ResourceRequirements, error) {
+	out, err := r.quantities()
+	errs := []error{err}
+	for name, limit := range out.Limits {
+		if request, ok := out.Requests[name]; ok && request.Cmp(limit) > 0 {
+			errs = append(errs, fmt.Errorf("%s: the request %s is above the limit %s; raise the limit or lower the request", name, request.String(), limit.String()))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// quantities are the resources in Kubernetes' type, each by itself.
+func (r Resources) quantities() (out corev1.ResourceRequirements, err error) {
 	var errs []error
 	for _, q := range []struct {
 		field, text string
@@ -167,11 +183,6 @@ func (r Resources) requirements() (out corev1.ResourceRequirements, err error) {
 			*q.list = corev1.ResourceList{}
 		}
 		(*q.list)[q.name] = *parsed
-	}
-	for name, limit := range out.Limits {
-		if request, ok := out.Requests[name]; ok && request.Cmp(limit) > 0 {
-			errs = append(errs, fmt.Errorf("%s: the request %s is above the limit %s; raise the limit or lower the request", name, request.String(), limit.String()))
-		}
 	}
 	return out, errors.Join(errs...)
 }

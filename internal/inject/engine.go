@@ -186,6 +186,8 @@ func selects(selector, labels map[string]string) bool {
 type record struct {
 	Group            int64  `json:"supplementalGroup,omitempty"`
 	DefaultContainer string `json:"defaultContainer,omitempty"`
+	// Pod is what the resources of the pod as a whole were raised by.
+	Pod *corev1.ResourceRequirements `json:"podResources,omitempty"`
 }
 
 // recordOf is a template's record; whoever edits it loses what an uninject would have removed.

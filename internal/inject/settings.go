@@ -37,7 +37,8 @@ type Settings struct {
 	// Listen is where Envoy asks, unless the pod says otherwise: a socket in /run/weir or TCP on loopback.
 	Listen string `yaml:"listen"`
 	// User and Group run the sidecar. The socket belongs to the group, and the pod's containers are
-	// given it as a supplementary one.
+	// given it as a supplementary one. Both 0: the cluster or the image chooses, as OpenShift demands, and the
+	// sidecar listens on TCP.
 	User  int64 `yaml:"user"`
 	Group int64 `yaml:"group"`
 	// Resources of the container, as Kubernetes' quantities; empty: none.
@@ -102,8 +103,12 @@ func (s Settings) Validate() error {
 	if len(s.Kafka.Brokers) == 0 {
 		errs = append(errs, errors.New("kafka.brokers: none given; name one at least, kafka.example:9092"))
 	}
-	if _, err := s.listens(s.Listen); err != nil {
+	addr, err := listens(s.Listen)
+	if err = errors.Join(err, s.reaches(addr)); err != nil {
 		errs = append(errs, fmt.Errorf("listen: %w", err))
+	}
+	if samePort(s.MetricsAddress, config.DefaultSidecar().Admin.Address) {
+		errs = append(errs, fmt.Errorf("metricsAddress: %q is the port of the sidecar's admin server; name another", s.MetricsAddress))
 	}
 	errs = append(errs, cli.Admin(config.Admin{Address: config.DefaultSidecar().Admin.Address, MetricsAddress: s.MetricsAddress}))
 	if _, err := log.ParseLevel(orElse(s.LogLevel, "info")); err != nil {
@@ -131,8 +136,8 @@ func (s Settings) validateContainer() error {
 	if !path.IsAbs(s.Program) {
 		errs = append(errs, fmt.Errorf("program: %q: give the absolute path within the image", s.Program))
 	}
-	if s.User < 1 || s.Group < 1 || s.User > 1<<31-1 || s.Group > 1<<31-1 {
-		errs = append(errs, fmt.Errorf("user %d, group %d: each is above 0, since the sidecar does not run as root", s.User, s.Group))
+	if s.User < 0 || s.Group < 0 || s.User > 1<<31-1 || s.Group > 1<<31-1 || (s.User == 0) != (s.Group == 0) {
+		errs = append(errs, fmt.Errorf("user %d, group %d: each is above 0, since the sidecar does not run as root, or both are 0, and the cluster chooses", s.User, s.Group))
 	}
 	if _, err := s.Resources.requirements(); err != nil {
 		errs = append(errs, fmt.Errorf("resources: %w", err))
@@ -185,8 +190,8 @@ func texts(v reflect.Value) []string {
 }
 
 // listens is the address that the sidecar is told: within the shared volume or on loopback, with the mode
-// that lets the group in.
-func (s Settings) listens(addr string) (string, error) {
+// that lets the group in. What is wrong with it is so whatever the settings.
+func listens(addr string) (string, error) {
 	a, err := listen.Parse(addr)
 	switch {
 	case err != nil:
@@ -202,7 +207,27 @@ func (s Settings) listens(addr string) (string, error) {
 	case strings.HasSuffix(a.Path, ":0"):
 		return "", fmt.Errorf("%q: name a port, which Envoy is configured with", addr)
 	}
+	if admin := config.DefaultSidecar().Admin.Address; samePort(addr, admin) {
+		return "", fmt.Errorf("%q: the sidecar has that port itself, for its admin server (%s); name another", addr, admin)
+	}
 	return addr, nil
+}
+
+func samePort(a, b string) bool {
+	x, isX := tcpPort(a)
+	y, isY := tcpPort(b)
+	return isX && isY && x == y
+}
+
+// reaches is what stands against an address in these settings, which change without the pod.
+func (s Settings) reaches(addr string) error {
+	if samePort(addr, s.MetricsAddress) {
+		return fmt.Errorf("%q: the sidecar has that port itself, for its metrics (metricsAddress %s); name another", addr, s.MetricsAddress)
+	}
+	if s.User == 0 && strings.HasPrefix(addr, "unix:") {
+		return fmt.Errorf("%q: with user and group left to the cluster no group is known that may use a socket; listen on tcp://127.0.0.1:PORT", addr)
+	}
+	return nil
 }
 
 // quantity is q parsed; an empty one is nil.

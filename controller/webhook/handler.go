@@ -17,6 +17,8 @@ import (
 	"github.com/weirproxy/weir/internal/log"
 )
 
+var errNoSettings = errors.New("the injector's settings cannot be used; weir-controller's /readyz says why")
+
 // Handler answers admission reviews. Make it with NewHandler; it is safe for concurrent use.
 type Handler struct {
 	engine  func() *inject.Engine
@@ -26,7 +28,7 @@ type Handler struct {
 	places  places
 }
 
-// NewHandler makes a handler that injects by the engine of the moment.
+// NewHandler makes a handler that injects by the engine of the moment; where that is nil, no pod gets a sidecar.
 func NewHandler(engine func() *inject.Engine, cluster Cluster, m *Metrics, logger *zap.Logger) *Handler {
 	return &Handler{engine: engine, cluster: cluster, metrics: m, log: sampled(logger), places: newPlaces()}
 }
@@ -106,7 +108,11 @@ func (h *Handler) answer(ctx context.Context, request *admissionv1.AdmissionRequ
 	}
 	subject := inject.Subject{Namespace: request.Namespace, NamespaceLabel: label, Admitted: true}
 	subject.OwnerKind, subject.OwnerName = inject.OwnerOf(meta)
-	out, err := h.engine().Inject(pod, subject)
+	engine := h.engine()
+	if engine == nil {
+		return failed(errNoSettings)
+	}
+	out, err := engine.Inject(pod, subject)
 	if mistake := (*inject.AnnotationError)(nil); errors.As(err, &mistake) {
 		return answer{outcome: outcomeRefused, reason: err.Error()}
 	} else if err != nil {

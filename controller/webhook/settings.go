@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -17,23 +18,23 @@ import (
 // lookEach is how often the settings file is read; it is small, and a mounted ConfigMap takes up to a minute.
 const lookEach = 2 * time.Second
 
-// settings follows the injector's settings file. The engine is the last good file's; engine and problem may be
-// asked from any goroutine.
+// settings follows the injector's settings file. The engine is the last good file's, nil until there was one; engine
+// and problem may be asked from any goroutine.
 type settings struct {
 	file    string
 	log     *zap.Logger
-	seen    []byte // as last read, by Run's goroutine alone
+	read    []byte // as last read, and seen as last used, good or bad; by Run's goroutine alone
+	seen    []byte
 	current atomic.Pointer[inject.Engine]
 	wrong   atomic.Pointer[string] // what is wrong with the file now; nil: nothing
 }
 
-// follow reads the file, which has to be valid at the start.
-func follow(file string, logger *zap.Logger) (*settings, error) {
+// follow reads the file. One that is wrong is followed until it is right.
+func follow(file string, logger *zap.Logger) *settings {
 	s := &settings{file: file, log: logger}
-	if err := s.look(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	s.read, _ = os.ReadFile(file) // at the start it was written long ago
+	s.again()
+	return s
 }
 
 func (s *settings) engine() *inject.Engine { return s.current.Load() }
@@ -68,30 +69,43 @@ func (s *settings) again() {
 	switch {
 	case err != nil && err.Error() != was:
 		s.wrong.Store(new(err.Error()))
-		s.log.Error("the injector's settings file cannot be used; the last good one stays in force", zap.String(log.File, s.file), zap.Error(err))
+		s.log.Error("the injector's settings file cannot be used; the last good one stays in force, or without one no pod gets a sidecar",
+			zap.String(log.File, s.file), zap.Error(err))
 	case err == nil:
 		s.wrong.Store(nil)
-		if s.engine() != before {
+		if before != nil && s.engine() != before {
 			s.log.Info("the injector's settings changed; pods that are created from now on get them", zap.String(log.File, s.file))
 		}
 	}
 }
 
-// look makes an engine of the file where it differs from the one in force.
+// look makes an engine of the file where it differs from the one last used, and was the same at the look before: a
+// file may be read while it is written, and the half of one may be valid.
 func (s *settings) look() error {
 	data, err := os.ReadFile(s.file)
 	if err != nil {
+		s.read, s.seen = nil, nil
 		return fmt.Errorf("read the injector's settings: %w", err)
 	}
-	if s.seen != nil && bytes.Equal(data, s.seen) {
-		return nil
+	settled := s.read != nil && bytes.Equal(data, s.read)
+	s.read = data
+	if !settled || s.seen != nil && bytes.Equal(data, s.seen) {
+		return s.standing()
 	}
+	s.seen = data
 	engine, err := engineOf(s.file, data)
 	if err != nil {
 		return err
 	}
-	s.seen = data
 	s.current.Store(engine)
+	return nil
+}
+
+// standing is the problem as it was.
+func (s *settings) standing() error {
+	if wrong := s.problem(); wrong != "" {
+		return errors.New(wrong)
+	}
 	return nil
 }
 

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/weirproxy/weir/controller/certs"
 )
 
 const goodSettings = "image: registry.example/weir-sidecar:1\nkafka: {brokers: ['kafka:9092']}\n"
@@ -20,16 +23,14 @@ func TestAChangedSettingsFileIsTakenUpAndABadOneIsNot(t *testing.T) {
 		}
 	}
 	write(goodSettings)
-	s, err := follow(file, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := follow(file, zap.NewNop())
 	first := s.engine()
-	if s.again(); s.engine() != first || s.problem() != "" {
+	if s.again(); first == nil || s.engine() != first || s.problem() != "" {
 		t.Error("the same file made another engine")
 	}
 	for _, bad := range []string{"image: x\nmood: good\n", "image: x\n", ":", ""} {
 		write(bad)
+		s.again()
 		if s.again(); s.engine() != first || s.problem() == "" {
 			t.Errorf("%q: the last good engine is in force: %v; problem %q", bad, s.engine() == first, s.problem())
 		}
@@ -44,24 +45,49 @@ func TestAChangedSettingsFileIsTakenUpAndABadOneIsNot(t *testing.T) {
 		t.Errorf("without the file: %q", s.problem())
 	}
 	write(goodSettings)
+	s.again()
 	if s.again(); s.problem() != "" {
 		t.Errorf("the good file is back, and it says %q", s.problem())
 	}
+	before := s.engine()
 	write(strings.Replace(goodSettings, ":1", ":2", 1))
-	if s.again(); s.engine() == first || s.problem() != "" {
+	if s.again(); s.engine() != before {
+		t.Error("a file is used though it may be half written")
+	}
+	if s.again(); s.engine() == before || s.problem() != "" {
 		t.Errorf("another good file is not in force (%q)", s.problem())
 	}
 }
 
-func TestASettingsFileThatIsWrongAtTheStartIsAnError(t *testing.T) {
+// The rest of the controller runs on, and pods are admitted without a sidecar.
+func TestWithoutGoodSettingsAtTheStartNothingIsInjectedUntilTheyCome(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "settings.yaml")
-	if _, err := follow(file, zap.NewNop()); err == nil {
-		t.Error("there is no file, and no error")
-	}
-	if err := os.WriteFile(file, []byte("mode: Native\n"), 0o600); err != nil {
+	good := certs.Config{Mode: certs.Files, Directory: t.TempDir()}
+	w, err := New(Config{Settings: file, Certificates: good}, Dependencies{Registry: prometheus.NewRegistry(), Cluster: enabled(), Log: zap.NewNop()})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := follow(file, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "image") {
-		t.Errorf("got %v, want what is missing", err)
+	for _, bad := range []string{"", "mode: Native\n"} {
+		if bad != "" {
+			if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w.settings.again()
+			w.settings.again()
+		}
+		if ready, why := w.Ready(); ready || !strings.Contains(strings.Join(why, ""), "no pod gets a sidecar: ") {
+			t.Errorf("%q: %v, %q", bad, ready, why)
+		}
+		if r := review(t, w.server.handler, pod); !r.Allowed || r.Patch != nil || !strings.Contains(strings.Join(r.Warnings, ""), "settings cannot be used") {
+			t.Errorf("%q: %+v", bad, r)
+		}
+	}
+	if err := os.WriteFile(file, []byte(goodSettings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.settings.again()
+	w.settings.again()
+	if r := review(t, w.server.handler, pod); r.Patch == nil {
+		t.Errorf("with good settings: %+v", r)
 	}
 }

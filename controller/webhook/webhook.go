@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,15 +42,13 @@ type Webhook struct {
 	log          *zap.Logger
 }
 
-// New checks the configuration and reads the settings file. It connects to nothing.
+// New checks the configuration and reads the settings file, which may be wrong: then nothing is injected until it is
+// right, and Ready says so. It connects to nothing.
 func New(c Config, d Dependencies) (*Webhook, error) {
 	if err := c.Certificates.Validate(); err != nil {
 		return nil, err
 	}
-	s, err := follow(c.Settings, d.Log)
-	if err != nil {
-		return nil, fmt.Errorf("injection.settings: %w", err)
-	}
+	s := follow(c.Settings, d.Log)
 	metrics := NewMetrics(d.Registry)
 	w := &Webhook{settings: s, log: d.Log, certificates: certs.New(c.Certificates, d.Client, d.Registry, d.Log)}
 	w.server = server{
@@ -73,7 +70,10 @@ func (w *Webhook) Run(ctx context.Context) error {
 // Ready reports whether reviews are answered, and what is amiss.
 func (w *Webhook) Ready() (bool, []string) {
 	ready, reasons := w.certificates.Ready()
-	if wrong := w.settings.problem(); wrong != "" {
+	switch wrong := w.settings.problem(); {
+	case w.settings.engine() == nil:
+		return false, append(reasons, "no pod gets a sidecar: "+wrong)
+	case wrong != "":
 		reasons = append(reasons, "degraded: the last good settings are in force: "+wrong)
 	}
 	return ready, reasons

@@ -135,6 +135,7 @@ func TestAReplicaServesReviewsOverTLSUntilNobodySendsAnyMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settings.again()
+	w.settings.again()
 	if ready, why := w.Ready(); !ready || !strings.Contains(strings.Join(why, ""), "the last good settings are in force") {
 		t.Errorf("with a bad settings file: %v %q", ready, why)
 	}
@@ -150,10 +151,8 @@ func TestAReplicaServesReviewsOverTLSUntilNobodySendsAnyMore(t *testing.T) {
 }
 
 func TestWhatIsWrongAtTheStartIsAnError(t *testing.T) {
-	good := certs.Config{Mode: certs.Files, Directory: "d"}
 	for want, c := range map[string]Config{
 		"injection.certificates.mode": {},
-		"injection.settings":          {Certificates: good, Settings: "nowhere"},
 	} {
 		if _, err := New(c, Dependencies{Registry: prometheus.NewRegistry(), Log: zap.NewNop()}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

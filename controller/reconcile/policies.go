@@ -77,8 +77,9 @@ func (r *Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if p == nil {
 		return r.end(ctx, req.NamespacedName)
 	}
-	if r.cold(req.NamespacedName) {
-		return reconcile.Result{RequeueAfter: coldAgain}, nil
+	cold := r.cold()
+	if cold > 0 && r.topic.Lookup(req.NamespacedName).Unread {
+		return reconcile.Result{RequeueAfter: cold}, nil
 	}
 	targets, err := r.resolver.targets(ctx, p)
 	if err != nil {
@@ -87,6 +88,9 @@ func (r *Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	f, err := r.bring(ctx, p, targets)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if cold > 0 && f.Deaf != "" && f.NotPublished == "" && spoken(p) {
+		return reconcile.Result{RequeueAfter: cold}, nil
 	}
 	err = r.say(ctx, p, r.status(f, p.Status, r.now()))
 	if apierrors.IsConflict(err) {
@@ -114,10 +118,14 @@ func (r *Policies) get(ctx context.Context, n types.NamespacedName) (*kube.Quota
 	return p, nil
 }
 
-// cold reports whether this process is young and has not read both topics yet: what it would say of a policy now
-// it would take back a moment later.
-func (r *Policies) cold(n types.NamespacedName) bool {
-	return r.now().Sub(r.began) < coldFor && (r.topic.Lookup(n).Unread || r.fleet.Waiting() != "")
+// cold is how long this process is still young, 0 where it is not: it may not have read the topics, nor heard the
+// sidecars, and what it said of a policy then it would take back a moment later. The topics tell when they have.
+func (r *Policies) cold() time.Duration { return max(0, coldFor-r.now().Sub(r.began)) }
+
+// spoken reports whether the status is about the generation that the policy has.
+func spoken(p *kube.QuotaPolicy) bool {
+	c := meta.FindStatusCondition(p.Status.Conditions, kube.ConditionProgrammed)
+	return c != nil && c.ObservedGeneration == p.Generation
 }
 
 // end takes a policy that is gone out of the topic.

@@ -514,25 +514,36 @@ func TestKafkaAwayIsSaidAndTriedAgain(t *testing.T) {
 	}
 }
 
-// Before the topics are read nothing is said of a policy that would be taken back a moment later; where they
-// cannot be read for long, it is said.
-func TestAColdStartWritesNoStatus(t *testing.T) {
-	w := newWorld(t, policyOn("Service/orders"), service(map[string]string{"app": "orders"}))
+// Until a process that starts has read the policies and heard sidecars, it leaves what is said of a generation,
+// which it would take back a moment later. What is new is published and said at once.
+func TestAColdStartLeavesStatusesAsTheyAre(t *testing.T) {
+	pod := podNamed("a", map[string]string{"app": "orders"})
+	pod.Spec.Containers, pod.Status.Phase = []corev1.Container{{Name: "weir-sidecar"}}, corev1.PodRunning
+	w := newWorld(t, policyOn("Service/orders"), service(map[string]string{"app": "orders"}), pod)
+	w.reconcile(orders)
+	const young = coldFor - 3*time.Second
 	began := time.Unix(100, 0)
-	w.loop.began, w.loop.now = began, func() time.Time { return began.Add(coldFor - 1) }
-	w.topic.unread = true
-	if r := w.reconcile(orders); r.RequeueAfter != coldAgain || w.patches != 0 {
-		t.Errorf("again after %v, %d patches", r.RequeueAfter, w.patches)
-	}
+	w.loop.began, w.loop.now = began, func() time.Time { return began.Add(young) }
 	w.loop.fleet = deaf{w.fleet}
+	look := func(when string, again time.Duration, patches int) {
+		t.Helper()
+		if r := w.reconcile(orders); r.RequeueAfter != again || w.patches != patches {
+			t.Errorf("%s: again after %v, %d patches", when, r.RequeueAfter, w.patches)
+		}
+	}
+	look("no sidecar heard", coldFor-young, 1)
+	w.topic.unread = true
+	look("policies not read", coldFor-young, 1)
 	w.topic.unread = false
-	if r := w.reconcile(orders); r.RequeueAfter != coldAgain || w.patches != 0 {
-		t.Errorf("again after %v, %d patches", r.RequeueAfter, w.patches)
+	change(w, policyOn(), func(p *kube.QuotaPolicy) { p.Spec.Limits[0].Rates[0].Limit = 20 })
+	look("a new generation", 0, 2)
+	if w.topic.records[orders].Generation != 2 {
+		t.Errorf("the topic has %+v", w.topic.records[orders])
 	}
-	w.loop.now = func() time.Time { return began.Add(coldFor) }
-	if w.reconcile(orders); w.patches != 1 || w.facts.Deaf == "" {
-		t.Errorf("%d patches, facts %+v", w.patches, w.facts)
-	}
+	w.loop.fleet = w.fleet
+	look("sidecars are heard", 0, 3)
+	w.loop.fleet, w.loop.now = deaf{w.fleet}, func() time.Time { return began.Add(coldFor) }
+	look("they are not heard for long", 0, 4)
 }
 
 // deaf has not read the status topic.

@@ -41,12 +41,9 @@ const (
 	longestRetry  = 30 * time.Second
 )
 
-// How long a process waits for the topics before it says in each status that it does not know them, and how often
-// it looks meanwhile.
-const (
-	coldFor   = 15 * time.Second
-	coldAgain = 500 * time.Millisecond
-)
+// coldFor is how long a process that starts leaves statuses as they are while it has not read the topics, or heard no
+// sidecar, which each report every 10 s.
+const coldFor = 15 * time.Second
 
 // sweepEach is how often a leader looks at all policies and at the topic's orphans, whatever it was told: what a
 // process that lost its lease had in mind, nobody tells again.

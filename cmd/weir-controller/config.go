@@ -22,7 +22,7 @@ type loaded struct {
 	level      zapcore.Level
 }
 
-func load(configured *cli.Configured[config.Controller]) (loaded, error) {
+func load(configured *cli.Configured[config.Controller], injector func(config.Injection) error) (loaded, error) {
 	c, err := configured.Load()
 	if err != nil {
 		return loaded{}, err
@@ -36,11 +36,15 @@ func load(configured *cli.Configured[config.Controller]) (loaded, error) {
 		_, keyErr = identitykey.Read(c.IdentityKeyFile)
 	}
 	if err := errors.Join(out.controller.Validate(), cli.Admin(config.Admin{Address: c.Admin.Address}), keyErr, levelErr,
-		injectorSettings(c.Injection)); err != nil {
+		injector(c.Injection)); err != nil {
 		return loaded{}, fmt.Errorf("%s: the configuration is invalid:\n%w", configured.Source(), err)
 	}
 	return out, nil
 }
+
+// followed leaves the injector's settings to the webhook: a file that is wrong stops injection, until it is right, and
+// not the rest.
+func followed(config.Injection) error { return nil }
 
 // injectorSettings checks the file that says what is injected.
 func injectorSettings(i config.Injection) error {

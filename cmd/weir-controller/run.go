@@ -29,7 +29,7 @@ starts whatever is away, says in the log and in /readyz what it waits for, and t
 	}
 	configured := cli.Configure(cmd, config.DefaultController())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := load(configured)
+		cfg, err := load(configured, followed)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func validateCommand() *cobra.Command {
 	}
 	configured := cli.Configure(cmd, config.DefaultController())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := load(configured)
+		cfg, err := load(configured, injectorSettings)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func serves(t *testing.T, h http.Handler) string {
 	s := server{handler: h, log: zap.NewNop()}.http(&atomic.Bool{})
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
-	t.Cleanup(func() { s.Close(); <-ended })
+	t.Cleanup(func() { _ = s.Close(); <-ended })
 	return l.Addr().String()
 }
 

@@ -122,8 +122,8 @@ func TestAPortOfAnotherProtocolIsNotTaken(t *testing.T) {
 // The kinds that an annotation may name are those that a policy may.
 func TestTargetKindsAreThoseOfPolicies(t *testing.T) {
 	for _, kind := range append(targetKinds(), "Pod") {
-		_, err := policy.Parse("p.yaml", []byte("apiVersion: weirproxy.dev/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: a}\nspec: {targetRefs: [{kind: " +
-			kind + ", name: a}], limits: [{name: a, rates: [{limit: 1, window: 1s}]}]}"))
+		_, err := policy.Parse("p.yaml", []byte("apiVersion: weirproxy.dev/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: a}\nspec: {targetRefs: [{kind: "+
+			kind+", name: a}], limits: [{name: a, rates: [{limit: 1, window: 1s}]}]}"))
 		if (err == nil) != (kindError(kind) == nil) {
 			t.Errorf("%s: %v; the annotation: %v", kind, err, kindError(kind))
 		}

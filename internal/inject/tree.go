@@ -34,7 +34,9 @@ func bounded(template object) error {
 	return nil
 }
 
-func containerLists() []string { return []string{"initContainers", "containers", "ephemeralContainers"} }
+func containerLists() []string {
+	return []string{"initContainers", "containers", "ephemeralContainers"}
+}
 
 // viewOf is the template in Kubernetes' types, to read from; an error says which field has the wrong type.
 func viewOf(template object) (*corev1.PodTemplateSpec, error) {

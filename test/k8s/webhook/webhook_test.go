@@ -34,6 +34,7 @@ func TestInjection(t *testing.T) {
 	t.Run("the injector's own", w.injectorsOwn)
 	t.Run("Pod Security restricted", w.restricted)
 	t.Run("LimitRange", w.limitRange)
+	t.Run("what would be refused", w.taken)
 	t.Run("caBundle is emptied", w.emptiedBundle)
 	t.Run("the key leaked", w.leakedKey)
 	stop()
@@ -295,6 +296,31 @@ spec: {limits: [{type: Container, default: {cpu: 20m}, max: {cpu: "2"}}]}`, "-n"
 	pod, _ = w.create(t, "narrow", strings.Replace(anyPod, "NAME", "p", 1))
 	if own := sidecar(pod); own == nil || own.Resources.Requests.Cpu().String() != "20m" {
 		t.Errorf("with a default limit below the sidecar's request: %+v", own)
+	}
+}
+
+// Pods that the server refuses if the sidecar is but added to them.
+func (w *world) taken(t *testing.T) {
+	w.space(t, "taken", enabled())
+	pod, said := w.create(t, "taken", `
+apiVersion: v1
+kind: Pod
+metadata: {name: mounted, labels: {app: p}}
+spec:
+  volumes: [{name: weir, emptyDir: {}}]
+  containers: [{name: envoy, image: e, volumeMounts: [{name: weir, mountPath: /run/weir}]}]`)
+	if sidecar(pod) == nil || !strings.Contains(said, "volume weir at /run/weir is replaced") {
+		t.Errorf("a volume of the pod's own at the socket's place: %s", said)
+	}
+	pod, said = w.create(t, "taken", `
+apiVersion: v1
+kind: Pod
+metadata: {name: whole, labels: {app: p}}
+spec:
+  resources: {requests: {cpu: 100m, memory: 100Mi}, limits: {cpu: "1", memory: 128Mi}}
+  containers: [{name: envoy, image: e, resources: {requests: {cpu: 100m, memory: 100Mi}}}]`)
+	if sidecar(pod) == nil || pod.Spec.Resources.Limits.Memory().String() != "320Mi" || pod.Spec.Resources.Requests.Cpu().String() != "150m" {
+		t.Errorf("resources of the pod as a whole: %+v; %s", pod.Spec.Resources, said)
 	}
 }
 

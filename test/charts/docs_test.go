@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// The values that the docs show are taken by the chart, beside what every installation has to give.
+// The values that the docs show are taken by the chart and its injector, beside what every installation has to give.
 func TestDocumentedValuesAreTaken(t *testing.T) {
 	for page, least := range map[string]int{"install.md": 4, "kubernetes.md": 1, "operate.md": 1} {
 		text, err := os.ReadFile("../../docs/" + page)
@@ -29,8 +30,19 @@ func TestDocumentedValuesAreTaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Render(util.CoalesceTables(shown, minimal), sets["minimal"]); err != nil {
+			files, err := Render(util.CoalesceTables(shown, minimal), sets["minimal"])
+			if err != nil {
 				t.Errorf("%s: %v\n%s", page, err, block[1])
+				continue
+			}
+			list, err := files.Objects()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range list {
+				if o.GetName() == "weir-injector" && o.GetKind() == "ConfigMap" {
+					acceptsSettings(t, map[string]*unstructured.Unstructured{"ConfigMap/weir-injector": o})
+				}
 			}
 			taken++
 		}

@@ -54,18 +54,24 @@ func TestTheProgramsAcceptTheirConfiguration(t *testing.T) {
 // The injector's settings are valid, and a pod that they inject gets what the values say.
 func TestTheInjectorAcceptsItsSettings(t *testing.T) {
 	eachSet(t, func(t *testing.T, all map[string]*unstructured.Unstructured) {
-		text, found, err := unstructured.NestedString(all["ConfigMap/weir-injector"].Object, "data", "settings.yaml")
-		if err != nil || !found {
-			t.Fatal(err)
-		}
-		s := inject.DefaultSettings()
-		if err := inject.ReadSettings("settings.yaml", []byte(text), &s); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Validate(); err != nil {
-			t.Error(err)
-		}
+		acceptsSettings(t, all)
 	})
+}
+
+// acceptsSettings holds the injector's settings against their type and rules.
+func acceptsSettings(t *testing.T, all map[string]*unstructured.Unstructured) {
+	t.Helper()
+	text, found, err := unstructured.NestedString(all["ConfigMap/weir-injector"].Object, "data", "settings.yaml")
+	if err != nil || !found {
+		t.Fatal(err)
+	}
+	s := inject.DefaultSettings()
+	if err := inject.ReadSettings("settings.yaml", []byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
 }
 
 // acceptsCheck holds what weir check would read against its type.

@@ -43,8 +43,8 @@ func serves(t *testing.T, h http.Handler) string {
 		t.Fatal(err)
 	}
 	s := server{handler: h, log: zap.NewNop()}.http(&atomic.Bool{})
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close(); <-ended })
 	return l.Addr().String()
 }

@@ -113,7 +113,7 @@ func (t *Topic) Lookup(n types.NamespacedName) Published {
 }
 
 // Orphans lists the policies in the topic of which exists says that they have no object, sorted: Delete ends
-// them. exists must answer true for what it cannot know, such as namespaces that are not watched.
+// them. exists must answer true for what it cannot know.
 func (t *Topic) Orphans(exists func(types.NamespacedName) bool) []types.NamespacedName {
 	t.mu.Lock()
 	all := t.book.names()

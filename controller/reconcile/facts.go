@@ -79,7 +79,7 @@ func (g *gathering) naming(ctx context.Context, r client.Reader, target string) 
 		var p corev1.Pod
 		if r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &p) == nil {
 			g.add(pod, target, func() *status.Pod { return g.known(&p) })
-		} else if report := g.report(pod, ""); report != nil && !report.Stale {
+		} else if report := g.report(pod, ""); report != nil && (!report.Stale || g.fleet.Waiting() != "") {
 			g.add(pod, target, func() *status.Pod { return &status.Pod{Sidecar: true, Report: report} })
 		}
 	}

@@ -122,7 +122,7 @@ func (e *Engine) skips(pod *corev1.PodTemplateSpec, s Subject) string {
 		return "its label " + Label + " is " + Disabled
 	case asked && own != Enabled:
 		return fmt.Sprintf("its label %s is %q; write %s or %s", Label, own, Enabled, Disabled)
-	case !asked && s.NamespaceLabel == Disabled:
+	case s.NamespaceLabel == Disabled: // and no Secret is copied there, which the sidecar would wait for
 		return "its namespace's label " + Label + " is " + Disabled
 	case !asked && s.NamespaceLabel != Enabled:
 		return fmt.Sprintf("neither it nor its namespace has label %s: %s", Label, Enabled)

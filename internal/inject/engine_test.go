@@ -388,3 +388,13 @@ func TestOwnerOf(t *testing.T) {
 		}
 	}
 }
+
+// A namespace that refuses gets no copies of the Secrets either: a pod there must not wait for them.
+func TestANamespaceThatRefusesHoldsOverItsPods(t *testing.T) {
+	pod := decoded(t, plainPod)
+	at(pod, "metadata", "labels")[Label] = Enabled
+	out, err := engine(t, nil).Inject(pod, Subject{Namespace: "shop", NamespaceLabel: Disabled})
+	if err != nil || out.Action != Skipped || !strings.Contains(out.Reason, "namespace") {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

@@ -160,7 +160,7 @@ func (w *world) labels(t *testing.T) {
 		w.space(t, name, labels)
 		for pod, want := range map[string]bool{
 			"":                label == inject.Enabled,
-			inject.Enabled:    true,
+			inject.Enabled:    label != inject.Disabled,
 			inject.Disabled:   false,
 			"something-other": false,
 		} {

@@ -115,7 +115,7 @@ current-context: c
 	admin := "unix://" + filepath.Join(dir, "a")
 	ended := make(chan int, 1)
 	args := []string{"run", "--kafka-brokers", "127.0.0.1:1", "--kubeconfig", kubeconfig, "--namespace", "weir-system",
-		"--identity-key-file", write(t, dir, "key", strings.Repeat("k", 32)), "--admin-address", admin, "--stop-grace", "1s",
+		"--identity-key-file", write(t, dir, "key", strings.Repeat("k", 32)), "--admin-address", admin, "--stop-grace", "20s",
 		"--injection-enabled=false", "--metrics-address", "tcp://127.0.0.1:0"}
 	go func() {
 		ended <- cli.Execute(ctx, root(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})

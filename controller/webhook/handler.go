@@ -121,9 +121,9 @@ func (h *Handler) answer(ctx context.Context, request *admissionv1.AdmissionRequ
 	return decided(request, pod, out, asked(meta, label))
 }
 
-// namespaceLabel is not asked for where the pod has a label of its own, which holds whatever the namespace's says.
+// namespaceLabel is not asked for where the pod's own label keeps it from a sidecar, whatever the namespace's says.
 func (h *Handler) namespaceLabel(ctx context.Context, namespace string, meta metav1.ObjectMeta) (string, error) {
-	if _, own := meta.Labels[inject.Label]; own {
+	if own, said := meta.Labels[inject.Label]; said && own != inject.Enabled {
 		return "", nil
 	}
 	return h.cluster.Label(ctx, namespace)

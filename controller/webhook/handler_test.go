@@ -161,6 +161,7 @@ func TestWhatIsNotThePodsMistakeNeverRefusesIt(t *testing.T) {
 		"a pod that opts out":        {pod: labelled("disabled"), cluster: enabled(), outcome: outcomeSkipped},
 		"a namespace that does not":  {pod: pod, outcome: outcomeSkipped},
 		"a pod that opts in":         {pod: labelled("enabled"), outcome: outcomeInjected},
+		"where nobody gets one":      {pod: labelled("enabled"), cluster: around{label: inject.Disabled}, outcome: outcomeSkipped, says: "its namespace's label"},
 		"another resource":           {pod: pod, cluster: enabled(), outcome: outcomeSkipped, change: func(r *admissionv1.AdmissionRequest) { r.Resource.Resource = "services" }},
 		"an update":                  {pod: pod, cluster: enabled(), outcome: outcomeSkipped, change: func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Update }},
 		"an ephemeral container":     {pod: pod, cluster: enabled(), outcome: outcomeSkipped, change: func(r *admissionv1.AdmissionRequest) { r.SubResource = "ephemeralcontainers" }},

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/relabel"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/weirproxy/weir/test/charts"
@@ -167,8 +168,9 @@ func TestTheControllersMonitorShowsPrometheussToken(t *testing.T) {
 	if e.Scheme == nil || *e.Scheme != "https" || e.BearerTokenFile == "" || !slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == e.Port }) { //nolint:staticcheck // its own token has no other name
 		t.Errorf("endpoint %+v, ports %+v", e, s.Spec.Ports)
 	}
-	if !strings.Contains(text, "{kind: ServiceAccount, name: prometheus, namespace: monitoring}") {
-		t.Error("Prometheus's ServiceAccount is given no right to read them")
+	who := rbacv1.Subject{Kind: "ServiceAccount", Name: "prometheus", Namespace: "monitoring"}
+	if b := objects[rbacv1.ClusterRoleBinding](t, text, "ClusterRoleBinding")[0]; !slices.Contains(b.Subjects, who) || b.RoleRef.Name != "weir-metrics-reader" {
+		t.Errorf("Prometheus's ServiceAccount is given no right to read them: %+v", b)
 	}
 }
 

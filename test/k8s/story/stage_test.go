@@ -39,7 +39,6 @@ type stage struct {
 	kafka    *parts.Kafka
 	redis    *parts.Redis
 	upstream *parts.Upstream
-	root     string
 	fronts   []front
 	passed   map[string]int // requests, by caller
 }
@@ -48,9 +47,6 @@ func start(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, passed: make(map[string]int)}
 	s.cluster = cluster.Start(t, cluster.Options{CRDs: []string{istio.CRDs(t)}})
-	var err error
-	s.root, err = parts.Root()
-	s.must(err)
 	s.kafka = parts.StartKafka(t, parts.KafkaOpts{})
 	s.redis = parts.StartRedis(t, parts.RedisOpts{})
 	s.upstream = parts.StartUpstream(t)
@@ -93,15 +89,28 @@ func (s *stage) flags(p *corev1.Pod, program, asController, asCheck string) []st
 }
 
 func (s *stage) install() {
-	s.helm("install", "weir-crds", "./"+s.chart("weir-crds"), "--namespace", system, "--create-namespace")
-	s.helm("install", "weir", "./"+s.chart("weir"), "--namespace", system, "--wait", "--timeout", "120s",
+	s.helm("install", "weir-crds", chart("weir-crds"), "--namespace", system, "--create-namespace")
+	s.helm("install", "weir", chart("weir"), "--namespace", system, "--wait", "--timeout", "120s",
 		"--set", "kafka.brokers={"+s.kafka.Addr()+"}", "--set", "redis.addresses={"+s.redis.Addr()+"}",
 		"--set", "topics.partitions=4", "--set", "topics.replication=1")
 }
 
-// chart is a chart's directory from here.
-func (s *stage) chart(name string) string {
+// chart is a chart's directory from here, as helm tells a directory from a name.
+func chart(name string) string {
 	return filepath.Join("..", "..", "..", "charts", name)
+}
+
+// limit sets the limit of the policy's rate.
+func (s *stage) limit(n int) {
+	s.t.Helper()
+	s.kubectl("-n", "shop", "patch", "qpol", "orders", "--type=json",
+		fmt.Sprintf(`--patch=[{"op": "replace", "path": "/spec/limits/0/rates/0/limit", "value": %d}]`, n))
+}
+
+// comes waits for what the policy's status says, as kubectl wait takes it.
+func (s *stage) comes(what string) {
+	s.t.Helper()
+	s.kubectl("-n", "shop", "wait", "qpol/orders", "--for="+what, "--timeout=90s")
 }
 
 // front is a pod's Envoy.

@@ -28,7 +28,7 @@ func TestStory(t *testing.T) {
 
 	s.chapter("kubectl apply a policy, and see that every pod enforces it", func() {
 		s.apply(policy)
-		s.kubectl("-n", "shop", "wait", "qpol/orders", "--for=condition=Programmed", "--timeout=60s")
+		s.comes("condition=Programmed")
 		s.shows("kubectl get qpol", s.kubectl("-n", "shop", "get", "qpol"), "Service/orders", "each-client", "Accepted", "Programmed", "3/3")
 		if st := s.status(); st.ObservedGeneration != 1 || st.Pods.OldestGeneration != 1 || st.Pods.Ratio != "3/3" {
 			t.Errorf("status: %+v", st)
@@ -44,10 +44,9 @@ func TestStory(t *testing.T) {
 	})
 
 	s.chapter("a raised limit is in force, what was counted stays", func() {
-		s.kubectl("-n", "shop", "patch", "qpol", "orders", "--type=json",
-			`--patch=[{"op": "replace", "path": "/spec/limits/0/rates/0/limit", "value": 50}]`)
-		s.kubectl("-n", "shop", "wait", "qpol/orders", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=60s")
-		s.kubectl("-n", "shop", "wait", "qpol/orders", "--for=condition=Programmed", "--timeout=60s")
+		s.limit(50)
+		s.comes("jsonpath={.status.observedGeneration}=2")
+		s.comes("condition=Programmed")
 		s.until("every pod is said to enforce generation 2", func() bool {
 			st := s.status()
 			return st.Pods.OldestGeneration == 2 && st.Pods.Enforcing == 3
@@ -60,12 +59,12 @@ func TestStory(t *testing.T) {
 		lagging := s.pods()[2]
 		process := s.kubelet.Process(t, &lagging, "weir-sidecar")
 		s.must(process.Pause())
-		s.kubectl("-n", "shop", "wait", "qpol/orders", "--for=condition=Programmed=False", "--timeout=90s")
+		s.comes("condition=Programmed=False")
 		if st := s.status(); st.Pods.Ratio != "2/3" || len(st.Pods.Lagging) != 1 || st.Pods.Lagging[0] != lagging.Name {
 			t.Errorf("status: %+v", st.Pods)
 		}
 		s.must(process.Resume())
-		s.kubectl("-n", "shop", "wait", "qpol/orders", "--for=condition=Programmed", "--timeout=90s")
+		s.comes("condition=Programmed")
 	})
 
 	s.chapter("a pod that is replaced is counted once it enforces", func() {
@@ -92,10 +91,9 @@ func TestStory(t *testing.T) {
 	s.chapter("controllers are replaced one by one, and policies are edited meanwhile", func() {
 		before := s.holder()
 		s.kubectl("-n", system, "rollout", "restart", "deployment/weir-controller")
-		s.kubectl("-n", "shop", "patch", "qpol", "orders", "--type=json",
-			`--patch=[{"op": "replace", "path": "/spec/limits/0/rates/0/limit", "value": 55}]`)
+		s.limit(55)
 		s.kubectl("-n", system, "rollout", "status", "deployment/weir-controller", "--timeout=90s")
-		s.kubectl("-n", "shop", "wait", "qpol/orders", "--for=jsonpath={.status.pods.oldestGeneration}=3", "--timeout=90s")
+		s.comes("jsonpath={.status.pods.oldestGeneration}=3")
 		s.until("another controller holds the lease", func() bool { return s.holder() != before })
 		s.passes("ann", 55)
 	})
